@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{comes_back, expect, lost};
+use super::{comes_back, lost};
 use ringfence_world::plans::*;
 
 #[test]
@@ -12,15 +12,12 @@ fn cancelled_before_a_claim_nobody_acts() {
     world.cancel().unwrap();
     let refusal = world.deliver(0, "worker-1").unwrap_err();
     assert_eq!(refusal.code(), "attempt.refused");
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 note operation.cancel",
-            "0.0 operation.cancelled: cancelled by anna: a mistake",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 note operation.cancel",
+        "0.0 operation.cancelled: cancelled by anna: a mistake",
+    ]);
     assert!(world.state.host.applied.fencing.is_empty());
     assert!(world.site.running);
 }
@@ -35,40 +32,30 @@ fn cancelled_during_an_attempt_its_worker_is_waited_for() {
     comes_back(&mut world);
     assert!(!world.gates().schedule.allowed, "the off may still come");
     world.command(job);
-    let result = world.finish(job).unwrap();
-    assert_eq!(
-        world.deliver_result(result),
-        Reply::Ignored("its operation has ended")
-    );
+    assert_eq!(world.complete(job), Reply::Ignored("its operation has ended"));
     assert!(!world.is_fenced(), "a fence that was cancelled proves nothing");
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 note operation.cancel",
-            "0.0 operation.cancelled: cancelled by anna: a mistake",
-            "1.0 host.failure_state UP",
-            "1.0 note result.ignored: its operation has ended",
-            "2.0 host.failure_state UNREACHABLE",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 note operation.cancel",
+        "0.0 operation.cancelled: cancelled by anna: a mistake",
+        "1.0 host.failure_state UP",
+        "1.0 note result.ignored: its operation has ended",
+        "2.0 host.failure_state UNREACHABLE",
+    ]);
     // The host is off: what was taken is remembered and can be given back.
     world.rejoin(false).unwrap();
     world.work(1);
     world.pass(5_000);
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "2.0 operation.started rejoin 2",
-            "2.0 send 1 power.on bmc",
-            "7.0 host.failure_state UP",
-            "7.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "2.0 operation.started rejoin 2",
+        "2.0 send 1 power.on bmc",
+        "7.0 host.failure_state UP",
+        "7.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.state.host.applied.fencing.is_empty());
 }
 
@@ -81,8 +68,7 @@ fn a_host_that_was_heard_before_it_was_switched_off_is_not_back() {
     world.pass(1_000);
     comes_back(&mut world);
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     world.take_log();
     // The monitor has not looked again yet.
     world.rejoin(false).unwrap();
@@ -106,10 +92,7 @@ fn a_silent_worker_of_a_cancelled_off_holds_the_on_until_its_device_does_nothing
     assert!(world.command(job), "it acts at the last moment");
     world.pass(15_000);
     // Its deadline, and the ten seconds that a simulated device lingers.
-    expect(
-        &mut world,
-        &["0.0 operation.started rejoin 2", "32.0 send 1 power.on bmc"],
-    );
+    world.expect(&["0.0 operation.started rejoin 2", "32.0 send 1 power.on bmc"]);
 }
 
 #[test]
@@ -152,10 +135,7 @@ fn a_late_result_of_an_older_generation_changes_nothing() {
     let answer = world.deliver_result(late);
     assert_eq!(answer, Reply::Ignored("it is of another operation or generation"));
     assert!(!world.is_fenced());
-    expect(
-        &mut world,
-        &["0.0 note result.ignored: it is of another operation or generation"],
-    );
+    world.expect(&["0.0 note result.ignored: it is of another operation or generation"]);
     world.work(1);
     assert!(world.is_fenced());
 }
@@ -167,7 +147,7 @@ fn a_result_that_comes_twice_counts_once() {
     world.work(0);
     world.take_log();
     assert_eq!(world.deliver_result(0), Reply::Ignored("its operation has ended"));
-    expect(&mut world, &["0.0 note result.ignored: its operation has ended"]);
+    world.expect(&["0.0 note result.ignored: its operation has ended"]);
 }
 
 #[test]

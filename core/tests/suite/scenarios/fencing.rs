@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{comes_back, expect, lost, lost_under, old_boot};
+use super::{comes_back, lost, lost_under, old_boot};
 use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
@@ -12,16 +12,13 @@ fn power_alone_is_enough() {
     world.fence().unwrap();
     world.pass(1_000);
     world.work(0);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "1.0 operation.proof power.off",
-            "1.0 host.fenced 1",
-            "1.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "1.0 operation.proof power.off",
+        "1.0 host.fenced 1",
+        "1.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(world.gates().evacuate.allowed);
     assert!(!world.gates().schedule.allowed);
     assert_eq!(world.wake_at, None);
@@ -34,18 +31,15 @@ fn storage_and_network_are_enough_without_power() {
     world.work(1);
     assert!(!world.is_fenced(), "the network alone is not enough");
     world.work(0);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 storage.fence ceph",
-            "0.0 send 2 network.fence switch",
-            "0.0 operation.proof network.fence",
-            "0.0 operation.proof storage.fence",
-            "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 storage.fence ceph",
+        "0.0 send 2 network.fence switch",
+        "0.0 operation.proof network.fence",
+        "0.0 operation.proof storage.fence",
+        "0.0 host.fenced 1",
+        "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
+    ]);
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     assert!(world.site.running, "it runs, but it can reach nothing");
 }
@@ -65,13 +59,10 @@ fn the_other_tasks_go_on_after_the_first_success() {
     world.take_log();
     world.pass(2_000);
     world.work(2);
-    expect(
-        &mut world,
-        &[
-            "2.0 operation.proof power.off",
-            "2.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
-        ],
-    );
+    world.expect(&[
+        "2.0 operation.proof power.off",
+        "2.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
+    ]);
     assert_eq!(
         old_boot(&world),
         None,
@@ -88,17 +79,14 @@ fn a_level_that_fails_makes_way_for_the_next() {
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 send 2 power.off pdu",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 send 2 power.off pdu",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
 }
 
 #[test]
@@ -112,18 +100,14 @@ fn a_late_success_of_a_level_that_was_left_proves_nothing() {
     let left = world.deliver(0, "worker-1").unwrap();
     world.work(1);
     world.command(left);
-    let result = world.finish(left).unwrap();
-    world.deliver_result(result);
+    world.complete(left);
     assert!(!world.is_fenced());
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off left",
-            "0.0 send 2 power.off right",
-            "0.0 send 3 power.off bmc",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off left",
+        "0.0 send 2 power.off right",
+        "0.0 send 3 power.off bmc",
+    ]);
     world.work(2);
     assert!(world.is_fenced());
 }
@@ -139,20 +123,17 @@ fn two_power_supplies_are_all_off_before_any_is_on() {
     assert!(!world.is_fenced(), "one of two feeds keeps the host alive");
     world.work(1);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off left",
-            "0.0 send 2 power.off right",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 3 power.on left",
-            "0.0 send 4 power.on right",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off left",
+        "0.0 send 2 power.off right",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 3 power.on left",
+        "0.0 send 4 power.on right",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(
         world.state.host.applied.fencing.is_empty(),
         "the power has been given back"
@@ -168,19 +149,16 @@ fn a_reboot_is_fenced_at_the_off_and_its_gate_closes_when_a_worker_may_switch_it
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.pass(1_000);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 2 power.on bmc",
-            "1.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "1.0 host.left_off: every level failed; last bmc: refused",
-            "1.0 operation.succeeded: FENCED, proven by power.off; the host may stay off: power.on failed (every level failed; last bmc: refused)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 2 power.on bmc",
+        "1.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "1.0 host.left_off: every level failed; last bmc: refused",
+        "1.0 operation.succeeded: FENCED, proven by power.off; the host may stay off: power.on failed (every level failed; last bmc: refused)",
+    ]);
     assert!(world.is_fenced(), "nothing was taken back");
     assert!(
         !world.gates().evacuate.allowed,
@@ -199,17 +177,14 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 send 2 storage.fence ceph",
-            "0.0 operation.proof power.off",
-            "0.0 operation.needs_operator: no sufficient set was completed; failed: storage.fence (every level failed; last \
-             ceph: refused)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 send 2 storage.fence ceph",
+        "0.0 operation.proof power.off",
+        "0.0 operation.needs_operator: no sufficient set was completed; failed: storage.fence (every level failed; last \
+         ceph: refused)",
+    ]);
     // A stranger switches it on meanwhile: the old observation must not complete the set.
     world.pass(60_000);
     world.site.restore_power();
@@ -224,30 +199,24 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     world.work(storage);
     assert!(!world.is_fenced(), "power has to be read again");
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "120.0 note operation.retry",
-            "120.0 note fence.proof_ended: the fence was started again",
-            "120.0 operation.restarted: tried again by anna: mended",
-            "120.0 send 3 power.off bmc",
-            "120.0 send 4 storage.fence ceph",
-            "120.0 operation.proof storage.fence",
-            "120.0 operation.proof power.off",
-            "120.0 host.fenced 1",
-        ],
-    );
+    world.expect(&[
+        "120.0 note operation.retry",
+        "120.0 note fence.proof_ended: the fence was started again",
+        "120.0 operation.restarted: tried again by anna: mended",
+        "120.0 send 3 power.off bmc",
+        "120.0 send 4 storage.fence ceph",
+        "120.0 operation.proof storage.fence",
+        "120.0 operation.proof power.off",
+        "120.0 host.fenced 1",
+    ]);
     // What was read as off may be the doing of the first command, and the second one may come yet.
     world.pass(10_000);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "130.0 send 5 power.on bmc",
-            "130.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "130.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
-        ],
-    );
+    world.expect(&[
+        "130.0 send 5 power.on bmc",
+        "130.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "130.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
+    ]);
 }
 
 #[test]
@@ -263,18 +232,15 @@ fn a_stage_waits_for_the_one_before_and_for_its_delay() {
     world.work(0);
     world.pass(10_000);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 storage.fence ceph",
-            "2.0 operation.proof storage.fence",
-            "7.0 send 2 power.off bmc",
-            "12.0 operation.proof power.off",
-            "12.0 host.fenced 1",
-            "12.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 storage.fence ceph",
+        "2.0 operation.proof storage.fence",
+        "7.0 send 2 power.off bmc",
+        "12.0 operation.proof power.off",
+        "12.0 host.fenced 1",
+        "12.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
+    ]);
 }
 
 #[test]
@@ -286,17 +252,14 @@ fn a_bmc_that_says_ok_and_stays_on_is_tried_again_and_never_believed() {
         world.work(attempt);
         world.pass(1_000);
     }
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "1.0 send 2 power.off bmc",
-            "2.0 send 3 power.off bmc",
-            "2.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
-             bmc: unknown)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "1.0 send 2 power.off bmc",
+        "2.0 send 3 power.off bmc",
+        "2.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+         bmc: unknown)",
+    ]);
     assert!(!world.gates().evacuate.allowed);
 }
 
@@ -305,18 +268,15 @@ fn no_worker_at_all_ends_in_a_call_for_help() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(300_000);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "15.0 send 2 power.off bmc",
-            "30.0 send 3 power.off bmc",
-            "45.0 send 4 power.off bmc",
-            "60.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
-             bmc: unknown, no worker claimed it in time)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "15.0 send 2 power.off bmc",
+        "30.0 send 3 power.off bmc",
+        "45.0 send 4 power.off bmc",
+        "60.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+         bmc: unknown, no worker claimed it in time)",
+    ]);
     assert_eq!(world.wake_at, None);
 }
 
@@ -327,24 +287,17 @@ fn a_worker_that_dies_is_noticed_and_its_task_goes_on_elsewhere() {
     let dead = world.deliver(0, "worker-1").unwrap();
     world.pass(11_000);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "11.0 send 2 power.off bmc",
-            "11.0 operation.proof power.off",
-            "11.0 host.fenced 1",
-            "11.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "11.0 send 2 power.off bmc",
+        "11.0 operation.proof power.off",
+        "11.0 host.fenced 1",
+        "11.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     // It was only silent; what it says now is too late, and known to be so.
-    let late = world.finish(dead).unwrap();
-    assert_eq!(
-        world.deliver_result(late),
-        Reply::Ignored("its operation has ended")
-    );
-    expect(&mut world, &["11.0 note result.ignored: its operation has ended"]);
+    assert_eq!(world.complete(dead), Reply::Ignored("its operation has ended"));
+    world.expect(&["11.0 note result.ignored: its operation has ended"]);
 }
 
 #[test]
@@ -358,8 +311,7 @@ fn a_worker_that_shows_that_it_lives_keeps_its_attempt() {
         world.give(Input::Renew(claim)).unwrap();
     }
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     assert!(world.is_fenced());
     assert_eq!(world.sent.len(), 1);
 }
@@ -401,14 +353,11 @@ fn a_device_that_stays_busy_for_ten_minutes_is_given_up() {
         world.give(Input::DeviceBusy(claim)).unwrap();
     }
     world.pass(10_000);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off shared",
-            "600.0 send 2 power.off pdu",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off shared",
+        "600.0 send 2 power.off pdu",
+    ]);
 }
 
 #[test]
@@ -439,15 +388,12 @@ fn a_heartbeat_before_anything_was_done_stops_the_fence() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.see(FailureState::Up).unwrap();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 host.failure_state UP",
-            "0.0 operation.cancelled: the host was seen UP before anything was done to it",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 host.failure_state UP",
+        "0.0 operation.cancelled: the host was seen UP before anything was done to it",
+    ]);
     assert!(world.deliver(0, "worker-1").is_err(), "nobody may act any more");
     assert!(world.gates().schedule.allowed);
 }
@@ -462,8 +408,7 @@ fn a_heartbeat_in_the_middle_of_an_off_does_not_stop_it() {
     assert!(!world.gates().evacuate.allowed);
     world.pass(1_000);
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     assert!(world.is_fenced());
     assert!(!world.gates().evacuate.allowed, "it is not known to be gone");
     assert!(!world.gates().schedule.allowed);
@@ -487,7 +432,7 @@ fn power_that_was_read_as_off_before_the_host_was_heard_is_read_again() {
     world.deliver_result(result);
     assert!(!world.is_fenced());
     world.pass(1_000);
-    expect(&mut world, &["2.0 send 2 power.off bmc"]);
+    world.expect(&["2.0 send 2 power.off bmc"]);
     world.site.manners.clear();
     world.work(1);
     assert!(world.is_fenced());
@@ -513,11 +458,8 @@ fn a_device_whose_off_is_contradicted_each_time_is_given_up() {
     }
     world.work(1);
     assert!(!world.is_fenced());
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "12.0 operation.needs_operator: no sufficient set was completed; failed: power.off (the host was seen UP each time \
-         after it had been read as off); storage.fence (every level failed; last ceph: refused)"
-    );
+    world.expect_last("12.0 operation.needs_operator: no sufficient set was completed; failed: power.off (the host was seen UP each time \
+         after it had been read as off); storage.fence (every level failed; last ceph: refused)");
     assert_eq!(world.violation, None);
 }
 
@@ -533,16 +475,13 @@ fn a_proof_counts_once_what_the_storage_had_accepted_has_landed() {
     world.pass(1_000);
     world.work(0);
     world.pass(10_000);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "1.0 operation.proof power.off",
-            "6.0 host.fenced 1",
-            "6.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "1.0 operation.proof power.off",
+        "6.0 host.fenced 1",
+        "6.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(world.gates().evacuate.allowed);
 }
 
@@ -572,17 +511,14 @@ fn an_engine_that_was_away_for_an_hour_has_used_up_no_method() {
     world.pass_unseen(3_600_000);
     world.tick();
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "3600.0 send 2 power.off bmc",
-            "3600.0 operation.proof power.off",
-            "3600.0 host.fenced 1",
-            "3600.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "3600.0 send 2 power.off bmc",
+        "3600.0 operation.proof power.off",
+        "3600.0 host.fenced 1",
+        "3600.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
 }
 
 #[test]
@@ -600,17 +536,14 @@ fn restarts_come_by_themselves_as_often_as_the_segment_says() {
     world.work(1);
     world.pass(3_600_000);
     let failed = "no sufficient set was completed; failed: power.off (every level failed; last bmc: refused)";
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            &format!("0.0 operation.needs_operator: {failed}"),
-            "30.0 operation.restarted: started again by itself, as the segment says",
-            "30.0 send 2 power.off bmc",
-            &format!("30.0 operation.needs_operator: {failed}"),
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        &format!("0.0 operation.needs_operator: {failed}"),
+        "30.0 operation.restarted: started again by itself, as the segment says",
+        "30.0 send 2 power.off bmc",
+        &format!("30.0 operation.needs_operator: {failed}"),
+    ]);
 }
 
 #[test]
@@ -620,13 +553,10 @@ fn a_level_without_devices_proves_nothing() {
     let mut world = lost(empty);
     world.fence().unwrap();
     assert!(!world.is_fenced());
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed)",
+    ]);
 }
 
 #[test]
@@ -636,16 +566,13 @@ fn what_stands_on_paper_alone_proves_nothing() {
     world.fence().unwrap();
     world.work(0);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 storage.fence ceph",
-            "0.0 send 2 network.fence switch",
-            "0.0 operation.proof storage.fence",
-            "0.0 operation.needs_operator: no sufficient set was completed; done, which proves nothing: network.fence",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 storage.fence ceph",
+        "0.0 send 2 network.fence switch",
+        "0.0 operation.proof storage.fence",
+        "0.0 operation.needs_operator: no sufficient set was completed; done, which proves nothing: network.fence",
+    ]);
     assert!(!world.is_fenced());
     let standing: Vec<_> = world.state.host.applied.fencing.iter().map(|s| s.kind).collect();
     assert_eq!(

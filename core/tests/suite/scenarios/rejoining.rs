@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{boot, boots_anew, comes_back, expect, lost, lost_under, old_boot};
+use super::{boot, boots_anew, comes_back, lost, lost_under, old_boot};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -34,17 +34,14 @@ fn after_power_it_is_switched_on_and_waited_for() {
     world.work(1);
     world.pass(90_000);
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "60.0 operation.started rejoin 2",
-            "60.0 send 1 power.on bmc",
-            "60.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "150.0 host.failure_state UP",
-            "150.0 host.unfenced 2",
-            "150.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "60.0 operation.started rejoin 2",
+        "60.0 send 1 power.on bmc",
+        "60.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "150.0 host.failure_state UP",
+        "150.0 host.unfenced 2",
+        "150.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.gates().schedule.allowed);
 }
 
@@ -112,23 +109,17 @@ fn after_storage_and_network_it_needs_a_newer_boot() {
     comes_back(&mut world);
     world.rejoin(false).unwrap();
     world.pass(20_000);
-    expect(
-        &mut world,
-        &["10.0 host.failure_state UP", "10.0 operation.started rejoin 2"],
-    );
+    world.expect(&["10.0 host.failure_state UP", "10.0 operation.started rejoin 2"]);
     boots_anew(&mut world);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "35.0 send 1 storage.unfence ceph",
-            "35.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "35.0 send 2 network.unfence switch",
-            "35.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
-            "35.0 host.unfenced 2",
-            "35.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "35.0 send 1 storage.unfence ceph",
+        "35.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "35.0 send 2 network.unfence switch",
+        "35.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
+        "35.0 host.unfenced 2",
+        "35.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.gates().schedule.allowed);
     assert_eq!(world.violation, None);
 }
@@ -140,11 +131,8 @@ fn without_a_newer_boot_it_ends_with_a_person_whose_word_is_enough() {
     comes_back(&mut world);
     world.rejoin(false).unwrap();
     world.pass(600_000);
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "601.0 operation.needs_operator: the host was cut off from storage or network and has shown no boot that began after \
-         that"
-    );
+    world.expect_last("601.0 operation.needs_operator: the host was cut off from storage or network and has shown no boot that began after \
+         that");
     let id = world.live_id();
     assert_eq!(world.rejoin(true), Ok(Reply::Joined(id)));
     world.retry().unwrap();
@@ -241,16 +229,13 @@ fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.rejoin(false).unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "20.0 host.failure_state UP",
-            "20.0 operation.started rejoin 2",
-            "20.0 send 1 storage.unfence ceph",
-            "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "20.0 operation.needs_operator: storage.unfence failed: every level failed; last ceph: refused",
-        ],
-    );
+    world.expect(&[
+        "20.0 host.failure_state UP",
+        "20.0 operation.started rejoin 2",
+        "20.0 send 1 storage.unfence ceph",
+        "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "20.0 operation.needs_operator: storage.unfence failed: every level failed; last ceph: refused",
+    ]);
     assert!(world.is_fenced());
     world.site.manners.clear();
     world.retry().unwrap();
@@ -271,16 +256,13 @@ fn a_host_that_has_gone_again_is_not_taken_back() {
     world.work_off();
     assert!(world.is_fenced());
     world.pass(600_000);
-    expect(
-        &mut world,
-        &[
-            "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "20.0 send 2 network.unfence switch",
-            "21.0 host.failure_state UNREACHABLE",
-            "21.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
-            "621.0 operation.needs_operator: the host is UNREACHABLE, not UP",
-        ],
-    );
+    world.expect(&[
+        "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "20.0 send 2 network.unfence switch",
+        "21.0 host.failure_state UNREACHABLE",
+        "21.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
+        "621.0 operation.needs_operator: the host is UNREACHABLE, not UP",
+    ]);
     assert!(!world.gates().evacuate.allowed, "it has its storage again");
     assert!(matches!(world.fence(), Ok(Reply::Started(_))));
 }
@@ -305,17 +287,14 @@ fn the_watchdog_is_waited_for_unless_the_host_was_booted_anew() {
     world.pass(5_000);
     world.see_boot(FailureState::Up, None).unwrap();
     world.pass(200_000);
-    expect(
-        &mut world,
-        &[
-            "15.0 operation.started rejoin 2",
-            "15.0 send 1 power.on bmc",
-            "15.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "20.0 host.failure_state UP",
-            "120.0 host.unfenced 2",
-            "120.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "15.0 operation.started rejoin 2",
+        "15.0 send 1 power.on bmc",
+        "15.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "20.0 host.failure_state UP",
+        "120.0 host.unfenced 2",
+        "120.0 operation.succeeded: the host was taken back",
+    ]);
     let mut world = fenced();
     world.rejoin(false).unwrap();
     world.work(1);
@@ -339,20 +318,16 @@ fn a_rejoin_overtaken_by_a_fence_holds_the_off_until_the_on_is_over() {
     world.pass(5_000);
     world.command(on);
     assert!(world.site.is_powered());
-    let result = world.finish(on).unwrap();
-    world.deliver_result(result);
-    expect(
-        &mut world,
-        &[
-            "10.0 operation.started rejoin 2",
-            "10.0 send 1 power.on bmc",
-            "10.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "10.0 operation.cancelled: superseded by a fence of generation 3",
-            "10.0 operation.started fence 3",
-            "15.0 note result.ignored: it is of another operation or generation",
-            "15.0 send 1 power.off bmc",
-        ],
-    );
+    world.complete(on);
+    world.expect(&[
+        "10.0 operation.started rejoin 2",
+        "10.0 send 1 power.on bmc",
+        "10.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "10.0 operation.cancelled: superseded by a fence of generation 3",
+        "10.0 operation.started fence 3",
+        "15.0 note result.ignored: it is of another operation or generation",
+        "15.0 send 1 power.off bmc",
+    ]);
     world.work(2);
     assert!(!world.site.is_powered());
     assert!(world.gates().evacuate.allowed);
@@ -369,17 +344,14 @@ fn an_on_whose_worker_is_silent_holds_the_off_until_its_device_does_nothing_more
     world.pass(13_000);
     assert!(!world.command(on), "its time is up");
     // Its deadline, and the ten seconds that a simulated device lingers.
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started rejoin 2",
-            "0.0 send 1 power.on bmc",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "0.0 operation.cancelled: superseded by a fence of generation 3",
-            "0.0 operation.started fence 3",
-            "32.0 send 1 power.off bmc",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started rejoin 2",
+        "0.0 send 1 power.on bmc",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "0.0 operation.cancelled: superseded by a fence of generation 3",
+        "0.0 operation.started fence 3",
+        "32.0 send 1 power.off bmc",
+    ]);
     world.work(2);
     assert!(world.gates().evacuate.allowed);
 }
@@ -391,16 +363,15 @@ fn an_off_waits_for_what_an_on_that_was_given_up_may_still_do() {
     world.rejoin(false).unwrap();
     let on = world.deliver(1, "worker-1").unwrap();
     world.command(on);
-    let unknown = world.finish(on).unwrap();
-    world.deliver_result(unknown);
+    world.complete(on);
     world.site.manners.clear();
     world.fence().unwrap();
     world.take_log();
     world.pass(9_999);
     assert!(world.site.is_powered(), "it came eight seconds late");
-    expect(&mut world, &[]);
+    world.expect(&[]);
     world.pass(1);
-    expect(&mut world, &["10.0 send 1 power.off bmc"]);
+    world.expect(&["10.0 send 1 power.off bmc"]);
     world.work_off();
     assert!(world.gates().evacuate.allowed);
     assert_eq!(world.violation, None);
@@ -435,17 +406,13 @@ fn where_the_segment_says_so_it_comes_back_without_being_asked() {
     // It is back before the worker has said so; no second report comes.
     comes_back(&mut world);
     world.take_log();
-    let result = world.finish(on).unwrap();
-    world.deliver_result(result);
-    expect(
-        &mut world,
-        &[
-            "6.0 operation.succeeded: FENCED, proven by power.off",
-            "6.0 operation.started rejoin 2",
-            "6.0 host.unfenced 2",
-            "6.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.complete(on);
+    world.expect(&[
+        "6.0 operation.succeeded: FENCED, proven by power.off",
+        "6.0 operation.started rejoin 2",
+        "6.0 host.unfenced 2",
+        "6.0 operation.succeeded: the host was taken back",
+    ]);
 }
 
 #[test]
@@ -463,7 +430,7 @@ fn a_rejoin_that_a_person_cancelled_does_not_begin_again_by_itself() {
     world.take_log();
     world.pass(1_000);
     comes_back(&mut world);
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 #[test]
@@ -546,31 +513,25 @@ fn whoever_takes_a_fenced_host_back_does_not_wait_for_what_the_fence_still_tries
     world.work(2);
     world.pass(5_000);
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-            "0.0 operation.started rejoin 2",
-            "0.0 send 1 power.on bmc",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "5.0 host.failure_state UP",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+        "0.0 operation.started rejoin 2",
+        "0.0 send 1 power.on bmc",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "5.0 host.failure_state UP",
+    ]);
     world.pass(14_000);
     assert!(world.command(storage), "the old worker is still at it");
     world.pass(28_000);
     // It has cut off a boot that had begun since.
-    expect(&mut world, &[]);
+    world.expect(&[]);
     boots_anew(&mut world);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "52.0 send 2 storage.unfence ceph",
-            "52.0 host.unfenced 2",
-            "52.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "52.0 send 2 storage.unfence ceph",
+        "52.0 host.unfenced 2",
+        "52.0 operation.succeeded: the host was taken back",
+    ]);
     assert_eq!(world.violation, None);
 }
 
@@ -612,16 +573,13 @@ fn what_was_shown_as_taken_a_late_command_does_not_take_again() {
     // Until then the killed worker's command may come.
     world.pass(16_000);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "16.0 host.failure_state UP",
-            "32.0 send 2 storage.unfence ceph",
-            "32.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "32.0 host.unfenced 2",
-            "32.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "16.0 host.failure_state UP",
+        "32.0 send 2 storage.unfence ceph",
+        "32.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "32.0 host.unfenced 2",
+        "32.0 operation.succeeded: the host was taken back",
+    ]);
 }
 
 #[test]
@@ -653,7 +611,7 @@ fn what_was_shown_as_taken_in_an_earlier_fence_may_be_taken_late_in_this_one() {
     world.take_log();
     world.pass(60_000);
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 /// FENCED by storage and network; the switch was thrown away since, and the rejoin waits for a person because of that.
@@ -664,9 +622,8 @@ fn without_its_switch() -> World {
     boots_anew(&mut world);
     world.rejoin(false).unwrap();
     world.work_off();
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "20.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused"
+    world.expect_last(
+        "20.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused",
     );
     world
 }
@@ -676,15 +633,12 @@ fn what_no_device_can_give_back_an_admin_can_say_was_given_back() {
     let mut world = without_its_switch();
     world.site.reconnect("switch");
     assert_eq!(world.released(2, &["switch"], admin("anna")), Ok(Reply::Done));
-    expect(
-        &mut world,
-        &[
-            "20.0 note applied_fencing.released",
-            "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
-            "20.0 host.unfenced 2",
-            "20.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "20.0 note applied_fencing.released",
+        "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
+        "20.0 host.unfenced 2",
+        "20.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.gates().schedule.allowed);
 }
 
@@ -708,7 +662,7 @@ fn that_word_needs_an_admin_the_generation_and_the_name_of_what_stands() {
         ]
     );
     assert!(world.is_fenced());
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 #[test]
@@ -731,8 +685,7 @@ fn what_may_still_be_taken_is_not_given_back() {
     world.cancel().unwrap();
     let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(refusal.code(), "host.fencing");
-    let result = world.finish(storage).unwrap();
-    world.deliver_result(result);
+    world.complete(storage);
     world.pass(31_999);
     let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(refusal.code(), "host.fencing", "the array may still do it");
@@ -759,11 +712,8 @@ fn a_device_beside_the_one_that_is_gone_is_still_given_back_by_itself() {
     world.released(2, &["array-b"], admin("anna")).unwrap();
     assert!(!world.gates().schedule.allowed, "the other still stands");
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "20.0 note applied_fencing.released",
-            "20.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "20.0 note applied_fencing.released",
+        "20.0 operation.succeeded: the host was taken back",
+    ]);
 }
