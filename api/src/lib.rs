@@ -7,6 +7,7 @@ mod application;
 mod auth;
 mod authenticators;
 mod body;
+mod call;
 mod common_responses;
 mod conditional;
 mod error;

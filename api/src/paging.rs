@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use actix_web::HttpRequest;
 use ringfence_db::{Order, Page, SortKey};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -88,23 +89,21 @@ pub(crate) fn limit(text: Option<&str>) -> Result<u32, ApiError> {
 }
 
 /// The link to the next page, if this one is full.
-pub(crate) fn next_link(
-    path: &str,
-    query: &str,
+pub(crate) fn next_link<T, I: Display>(
+    request: &HttpRequest,
     limit: u32,
-    rows: usize,
-    last: Option<impl Display>,
+    rows: &[T],
+    id: impl FnOnce(&T) -> I,
 ) -> Vec<Link> {
-    let Some(last) = last.filter(|_| rows >= limit as usize) else {
+    let Some(last) = rows.last().filter(|_| rows.len() >= limit as usize) else {
         return Vec::new();
     };
-    let kept = query
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("marker="));
+    let kept = request.query_string().split('&');
+    let kept = kept.filter(|pair| !pair.is_empty() && !pair.starts_with("marker="));
     let mut query: Vec<String> = kept.map(ToOwned::to_owned).collect();
-    query.push(format!("marker={last}"));
+    query.push(format!("marker={}", id(last)));
     vec![Link {
         rel: "next".to_owned(),
-        href: format!("{path}?{}", query.join("&")),
+        href: format!("{}?{}", request.path(), query.join("&")),
     }]
 }

@@ -8,7 +8,7 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, Parser, Subcommand};
 
-pub use self::remote::{Format, Remote, RemoteArgs, VersionArgs};
+pub use self::remote::{Format, OutputArgs, Remote, RemoteArgs, VersionArgs};
 use crate::commands::{
     audit, backup, context, dead_letter, doctor, event, host, method, operation, plan, segment, subscription,
     token,

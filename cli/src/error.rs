@@ -146,7 +146,20 @@ impl CliError {
         }
     }
 
-    /// The exit code; `--help` shows the list.
+    /// A file holds something else than it should.
+    pub fn content(path: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self::Content {
+            path: path.into(),
+            why: why.into(),
+        }
+    }
+
+    /// The configuration cannot be used, for one reason.
+    pub fn config(complaint: impl Into<String>) -> Self {
+        Self::Config(Complaints::one(complaint))
+    }
+
+    /// How the process ends; `--help` has the same list.
     #[must_use]
     pub fn exit_code(&self) -> Exit {
         match self {

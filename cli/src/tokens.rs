@@ -74,13 +74,8 @@ pub fn read(path: &Path) -> Result<TokenFile, CliError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(TokenFile::default()),
         Err(error) => return Err(CliError::file("read the tokens", path, error)),
     };
-    toml::from_str(&text).map_err(|error| {
-        let why = format!("is no token file: {}", error.message());
-        CliError::Content {
-            path: path.to_owned(),
-            why,
-        }
-    })
+    toml::from_str(&text)
+        .map_err(|error| CliError::content(path, format!("is no token file: {}", error.message())))
 }
 
 /// Changes the file in one step: a reader sees all of the old or all of the new file, and of two changes at once neither is lost.

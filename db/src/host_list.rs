@@ -4,14 +4,13 @@ use ringfence_core::{
     Backend, FailureState, FencingState, Host, OperationId, OperationKind, OperationStatus,
 };
 use sqlx::AssertSqlSafe;
-use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::hosts;
 use crate::listing::{Filter, Filters, Listing, Values, words};
 use crate::row::Row;
 use crate::run::{Run, fetch_optional};
-use crate::value::args;
+use crate::value::key;
 use crate::{DbError, Page, SortKey};
 
 /// The list of hosts. Each filter with one value has an index with the name behind it.
@@ -121,16 +120,9 @@ fn read_listed(row: &Row) -> Result<HostRow, DbError> {
 
 /// The host with this id or name, as it is listed.
 pub async fn host_row(run: &mut impl Run, id_or_name: &str) -> Result<Option<HostRow>, DbError> {
-    let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            let sql = select(run.dialect(), " WHERE hosts.id = $1");
-            fetch_optional(run, sql, args![id]).await?
-        }
-        Err(_) => {
-            let sql = select(run.dialect(), " WHERE hosts.name = $1");
-            fetch_optional(run, sql, args![id_or_name]).await?
-        }
-    };
+    let (column, key) = key(id_or_name);
+    let sql = select(run.dialect(), &format!(" WHERE hosts.{column} = $1"));
+    let row = fetch_optional(run, sql, vec![key]).await?;
     row.as_ref().map(read_listed).transpose()
 }
 

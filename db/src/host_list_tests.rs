@@ -2,6 +2,7 @@
 
 use ringfence_core::Timestamp;
 use sqlx::{SqlSafeStr, SqlStr};
+use uuid::Uuid;
 
 use super::*;
 use crate::listing::Asked;

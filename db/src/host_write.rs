@@ -118,7 +118,7 @@ fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
         || host.is_silence_answered != known.is_silence_answered
 }
 
-fn configuration(host: &Host) -> Vec<Value> {
+pub(crate) fn configuration(host: &Host) -> Vec<Value> {
     args![
         &host.name,
         host.segment_id.0,

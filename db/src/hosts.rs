@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use crate::columns::table;
 use crate::dialect::Dialect;
+use crate::host_write::configuration;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional, write};
 use crate::table_rows::TableRows;
-use crate::value::{Value, args};
+use crate::value::{Value, args, key};
 use crate::{DbError, Tx};
 
 table! {
@@ -186,17 +187,9 @@ pub async fn load_state_in_cloud(
 
 /// Reads a host to change it if it was not changed by then.
 pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<SeenHost>, DbError> {
-    let dialect = run.dialect();
-    let row = match Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            let sql = AssertSqlSafe(states(dialect, "hosts.id = $1"));
-            fetch_optional(run, sql, args![id]).await?
-        }
-        Err(_) => {
-            let sql = AssertSqlSafe(states(dialect, "hosts.name = $1"));
-            fetch_optional(run, sql, args![id_or_name]).await?
-        }
-    };
+    let (column, key) = key(id_or_name);
+    let sql = states(run.dialect(), &format!("hosts.{column} = $1"));
+    let row = fetch_optional(run, AssertSqlSafe(sql), vec![key]).await?;
     row.map(|row| {
         Ok(SeenHost {
             read_at: row.opt_time("read_at")?,
@@ -228,16 +221,7 @@ const NEW: &str = "id, name, segment_id, backend, cloud, known_as, host_type, zo
     is_silence_answered, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at";
 
 fn new_row(host: &Host) -> Vec<Value> {
-    args![
-        host.id.0,
-        &host.name,
-        host.segment_id.0,
-        host.backend.as_str(),
-        host.cloud.clone(),
-        host.known_as.clone(),
-        host.host_type.clone(),
-        &host.zone,
-        Value::json(&host.parameters),
+    let rest = args![
         Value::document(&host.sources),
         host.failure_state.as_str(),
         FencingState::Unfenced.as_str(),
@@ -249,7 +233,8 @@ fn new_row(host: &Host) -> Vec<Value> {
         host.revision,
         host.created_at,
         host.updated_at
-    ]
+    ];
+    [args![host.id.0], configuration(host), rest].concat()
 }
 
 /// Adds a host, which is UNFENCED.

@@ -8,13 +8,9 @@ use sqlx::AssertSqlSafe;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{Value, args, key};
 use crate::wanted::Wanted;
 use crate::{DbError, Test};
-
-fn resource(word: &str) -> Option<Resource> {
-    Resource::from_word(word)
-}
 
 table! {
     "methods":
@@ -25,7 +21,7 @@ fn read(row: &Row) -> Result<Method, DbError> {
     Ok(Method {
         id: MethodId(row.id(column::id)?),
         name: row.text(column::name)?,
-        resource: row.word(column::resource, resource)?,
+        resource: row.word(column::resource, Resource::from_word)?,
         driver: row.text(column::driver)?,
         parameters: row.json(column::parameters)?,
         secrets: row.json(column::secrets)?,
@@ -39,12 +35,8 @@ fn read(row: &Row) -> Result<Method, DbError> {
 
 /// All methods by name, at most `limit`.
 pub async fn list_methods(run: &mut impl Run, limit: u32) -> Result<Vec<Method>, DbError> {
-    let rows = fetch_all(
-        run,
-        concat!("SELECT ", columns!(), " FROM methods ORDER BY name LIMIT $1"),
-        args![limit],
-    )
-    .await?;
+    let sql = concat!("SELECT ", columns!(), " FROM methods ORDER BY name LIMIT $1");
+    let rows = fetch_all(run, sql, args![limit]).await?;
     rows.iter().map(read).collect()
 }
 
@@ -70,33 +62,14 @@ pub async fn methods_by_name(
 
 /// The method with this id or name.
 pub async fn method(run: &mut impl Run, id_or_name: &str) -> Result<Option<Method>, DbError> {
-    let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM methods WHERE id = $1"),
-                args![id],
-            )
-            .await?
-        }
-        Err(_) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM methods WHERE name = $1"),
-                args![id_or_name],
-            )
-            .await?
-        }
-    };
+    let (column, key) = key(id_or_name);
+    let sql = format!("SELECT {} FROM methods WHERE {column} = $1", columns!());
+    let row = fetch_optional(run, AssertSqlSafe(sql), vec![key]).await?;
     row.as_ref().map(read).transpose()
 }
 
-/// Adds a method.
-pub async fn insert_method(run: &mut impl Run, method: &Method) -> Result<(), DbError> {
-    let sql = "INSERT INTO methods
-                   (id, name, resource, driver, parameters, secrets, zone, times, revision, created_at, updated_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-    let values = args![
+fn values(method: &Method) -> Vec<Value> {
+    args![
         method.id.0,
         &method.name,
         method.resource.as_str(),
@@ -108,29 +81,24 @@ pub async fn insert_method(run: &mut impl Run, method: &Method) -> Result<(), Db
         method.revision,
         method.created_at,
         method.updated_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    ]
+}
+
+/// Adds a method.
+pub async fn insert_method(run: &mut impl Run, method: &Method) -> Result<(), DbError> {
+    let sql = "INSERT INTO methods
+                   (id, name, resource, driver, parameters, secrets, zone, times, revision, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    execute(run, sql, values(method)).await.map(|_| ())
 }
 
 /// Replaces a method if it is still at `revision`; tells whether it was.
 pub async fn update_method(run: &mut impl Run, method: &Method, revision: u64) -> Result<bool, DbError> {
     let sql =
         "UPDATE methods SET name = $2, resource = $3, driver = $4, parameters = $5, secrets = $6, zone = $7,
-                      times = $8, revision = $9, updated_at = $10
-               WHERE id = $1 AND revision = $11";
-    let values = args![
-        method.id.0,
-        &method.name,
-        method.resource.as_str(),
-        &method.driver,
-        Value::json(&method.parameters),
-        Value::json(&method.secrets),
-        method.zone.clone(),
-        Value::json(&method.times),
-        method.revision,
-        method.updated_at,
-        revision
-    ];
+                      times = $8, revision = $9, created_at = $10, updated_at = $11
+               WHERE id = $1 AND revision = $12";
+    let values = [values(method), args![revision]].concat();
     Ok(execute(run, sql, values).await? == 1)
 }
 

@@ -1,12 +1,13 @@
 //! Plans.
 
 use ringfence_core::{Plan, PlanId, PlanScope};
+use sqlx::AssertSqlSafe;
 
 use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{Value, args, key};
 
 fn scope_words(scope: &PlanScope) -> (&'static str, &str) {
     match scope {
@@ -48,12 +49,8 @@ fn read(row: &Row) -> Result<Plan, DbError> {
 
 /// All plans by name, at most `limit`.
 pub async fn list_plans(run: &mut impl Run, limit: u32) -> Result<Vec<Plan>, DbError> {
-    let rows = fetch_all(
-        run,
-        concat!("SELECT ", columns!(), " FROM plans ORDER BY name LIMIT $1"),
-        args![limit],
-    )
-    .await?;
+    let sql = concat!("SELECT ", columns!(), " FROM plans ORDER BY name LIMIT $1");
+    let rows = fetch_all(run, sql, args![limit]).await?;
     rows.iter().map(read).collect()
 }
 
@@ -65,24 +62,9 @@ pub async fn configuration_revision(run: &mut impl Run) -> Result<u64, DbError> 
 
 /// The plan with this id or name.
 pub async fn plan(run: &mut impl Run, id_or_name: &str) -> Result<Option<Plan>, DbError> {
-    let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM plans WHERE id = $1"),
-                args![id],
-            )
-            .await?
-        }
-        Err(_) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM plans WHERE name = $1"),
-                args![id_or_name],
-            )
-            .await?
-        }
-    };
+    let (column, key) = key(id_or_name);
+    let sql = format!("SELECT {} FROM plans WHERE {column} = $1", columns!());
+    let row = fetch_optional(run, AssertSqlSafe(sql), vec![key]).await?;
     row.as_ref().map(read).transpose()
 }
 
@@ -106,13 +88,9 @@ pub async fn plan_for(
     row.as_ref().map(read).transpose()
 }
 
-/// Adds a plan.
-pub async fn insert_plan(run: &mut impl Run, plan: &Plan) -> Result<(), DbError> {
-    let sql = "INSERT INTO plans
-                   (id, name, scope_kind, scope_value, stages, sufficient_sets, revision, created_at, updated_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+fn values(plan: &Plan) -> Vec<Value> {
     let (kind, value) = scope_words(&plan.scope);
-    let values = args![
+    args![
         plan.id.0,
         &plan.name,
         kind,
@@ -122,28 +100,24 @@ pub async fn insert_plan(run: &mut impl Run, plan: &Plan) -> Result<(), DbError>
         plan.revision,
         plan.created_at,
         plan.updated_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    ]
+}
+
+/// Adds a plan.
+pub async fn insert_plan(run: &mut impl Run, plan: &Plan) -> Result<(), DbError> {
+    let sql = "INSERT INTO plans
+                   (id, name, scope_kind, scope_value, stages, sufficient_sets, revision, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    execute(run, sql, values(plan)).await.map(|_| ())
 }
 
 /// Replaces a plan if it is still at `revision`; tells whether it was.
 pub async fn update_plan(run: &mut impl Run, plan: &Plan, revision: u64) -> Result<bool, DbError> {
     let sql =
         "UPDATE plans SET name = $2, scope_kind = $3, scope_value = $4, stages = $5, sufficient_sets = $6,
-                      revision = $7, updated_at = $8
-               WHERE id = $1 AND revision = $9";
-    let (kind, value) = scope_words(&plan.scope);
-    let values = args![
-        plan.id.0,
-        &plan.name,
-        kind,
-        value,
-        Value::json(&plan.stages),
-        Value::json(&plan.sufficient_sets),
-        plan.revision,
-        plan.updated_at,
-        revision
-    ];
+                      revision = $7, created_at = $8, updated_at = $9
+               WHERE id = $1 AND revision = $10";
+    let values = [values(plan), args![revision]].concat();
     Ok(execute(run, sql, values).await? == 1)
 }
 

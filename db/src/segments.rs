@@ -1,12 +1,13 @@
 //! Segments.
 
 use ringfence_core::{Segment, SegmentId};
+use sqlx::AssertSqlSafe;
 
 use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{Value, args, key};
 
 table! {
     "segments":
@@ -27,43 +28,21 @@ fn read(row: &Row) -> Result<Segment, DbError> {
 
 /// All segments by name, at most `limit`.
 pub async fn list_segments(run: &mut impl Run, limit: u32) -> Result<Vec<Segment>, DbError> {
-    let rows = fetch_all(
-        run,
-        concat!("SELECT ", columns!(), " FROM segments ORDER BY name LIMIT $1"),
-        args![limit],
-    )
-    .await?;
+    let sql = concat!("SELECT ", columns!(), " FROM segments ORDER BY name LIMIT $1");
+    let rows = fetch_all(run, sql, args![limit]).await?;
     rows.iter().map(read).collect()
 }
 
 /// The segment with this id or name.
 pub async fn segment(run: &mut impl Run, id_or_name: &str) -> Result<Option<Segment>, DbError> {
-    let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM segments WHERE id = $1"),
-                args![id],
-            )
-            .await?
-        }
-        Err(_) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM segments WHERE name = $1"),
-                args![id_or_name],
-            )
-            .await?
-        }
-    };
+    let (column, key) = key(id_or_name);
+    let sql = format!("SELECT {} FROM segments WHERE {column} = $1", columns!());
+    let row = fetch_optional(run, AssertSqlSafe(sql), vec![key]).await?;
     row.as_ref().map(read).transpose()
 }
 
-/// Adds a segment.
-pub async fn insert_segment(run: &mut impl Run, segment: &Segment) -> Result<(), DbError> {
-    let sql = "INSERT INTO segments (id, name, description, policy, revision, created_at, updated_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let values = args![
+fn values(segment: &Segment) -> Vec<Value> {
+    args![
         segment.id.0,
         &segment.name,
         &segment.description,
@@ -71,23 +50,22 @@ pub async fn insert_segment(run: &mut impl Run, segment: &Segment) -> Result<(),
         segment.revision,
         segment.created_at,
         segment.updated_at
-    ];
-    execute(run, sql, values).await.map(|_| ())
+    ]
+}
+
+/// Adds a segment.
+pub async fn insert_segment(run: &mut impl Run, segment: &Segment) -> Result<(), DbError> {
+    let sql = "INSERT INTO segments (id, name, description, policy, revision, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    execute(run, sql, values(segment)).await.map(|_| ())
 }
 
 /// Replaces a segment if it is still at `revision`; tells whether it was.
 pub async fn update_segment(run: &mut impl Run, segment: &Segment, revision: u64) -> Result<bool, DbError> {
-    let sql = "UPDATE segments SET name = $2, description = $3, policy = $4, revision = $5, updated_at = $6
-               WHERE id = $1 AND revision = $7";
-    let values = args![
-        segment.id.0,
-        &segment.name,
-        &segment.description,
-        Value::json(&segment.policy),
-        segment.revision,
-        segment.updated_at,
-        revision
-    ];
+    let sql = "UPDATE segments SET name = $2, description = $3, policy = $4, revision = $5, created_at = $6,
+                      updated_at = $7
+               WHERE id = $1 AND revision = $8";
+    let values = [values(segment), args![revision]].concat();
     Ok(execute(run, sql, values).await? == 1)
 }
 

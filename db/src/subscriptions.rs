@@ -1,12 +1,13 @@
 //! Subscriptions: what they are, who delivers for them, and how far they have got.
 
 use ringfence_core::{MessageFormat, Subscription, SubscriptionId, Timestamp};
+use sqlx::AssertSqlSafe;
 
 use crate::DbError;
 use crate::columns::table;
 use crate::row::Row;
 use crate::run::{Run, execute, fetch_all, fetch_optional};
-use crate::value::{Value, args};
+use crate::value::{Value, args, key};
 
 table! {
     "subscriptions":
@@ -56,24 +57,9 @@ pub async fn list_subscriptions(run: &mut impl Run, limit: u32) -> Result<Vec<Su
 
 /// The subscription with this id or name.
 pub async fn subscription(run: &mut impl Run, id_or_name: &str) -> Result<Option<Subscription>, DbError> {
-    let row = match uuid::Uuid::parse_str(id_or_name) {
-        Ok(id) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM subscriptions WHERE id = $1"),
-                args![id],
-            )
-            .await?
-        }
-        Err(_) => {
-            fetch_optional(
-                run,
-                concat!("SELECT ", columns!(), " FROM subscriptions WHERE name = $1"),
-                args![id_or_name],
-            )
-            .await?
-        }
-    };
+    let (column, key) = key(id_or_name);
+    let sql = format!("SELECT {} FROM subscriptions WHERE {column} = $1", columns!());
+    let row = fetch_optional(run, AssertSqlSafe(sql), vec![key]).await?;
     row.as_ref().map(read).transpose()
 }
 
@@ -103,17 +89,8 @@ pub async fn count_subscriptions(run: &mut impl Run) -> Result<u64, DbError> {
     row.map_or(Ok(0), |row| row.count("n"))
 }
 
-/// Adds a subscription that is told of events with a number above `after`.
-pub async fn insert_subscription(
-    run: &mut impl Run,
-    subscription: &Subscription,
-    after: u64,
-) -> Result<(), DbError> {
-    let sql = "INSERT INTO subscriptions
-                   (id, name, description, url, format, filter, enabled, disabled_reason, secret_versions, revision, created_at,
-                    updated_at, after_sequence)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-    let values = args![
+fn values(subscription: &Subscription) -> Vec<Value> {
+    args![
         subscription.id.0,
         &subscription.name,
         &subscription.description,
@@ -125,9 +102,21 @@ pub async fn insert_subscription(
         Value::json(&subscription.secret),
         subscription.revision,
         subscription.created_at,
-        subscription.updated_at,
-        after
-    ];
+        subscription.updated_at
+    ]
+}
+
+/// Adds a subscription that is told of events with a number above `after`.
+pub async fn insert_subscription(
+    run: &mut impl Run,
+    subscription: &Subscription,
+    after: u64,
+) -> Result<(), DbError> {
+    let sql = "INSERT INTO subscriptions
+                   (id, name, description, url, format, filter, enabled, disabled_reason, secret_versions, revision, created_at,
+                    updated_at, after_sequence)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    let values = [values(subscription), args![after]].concat();
     execute(run, sql, values).await.map(|_| ())
 }
 
@@ -140,24 +129,10 @@ pub async fn update_subscription(
     revision: u64,
 ) -> Result<bool, DbError> {
     let sql = "UPDATE subscriptions SET name = $2, description = $3, url = $4, format = $5, filter = $6, enabled = $7,
-                   disabled_reason = $8, secret_versions = $9, revision = $10, updated_at = $11,
-                   after_sequence = coalesce($12, after_sequence), held_by = NULL, held_until = NULL
-               WHERE id = $1 AND revision = $13";
-    let values = args![
-        subscription.id.0,
-        &subscription.name,
-        &subscription.description,
-        &subscription.url,
-        subscription.format.as_str(),
-        Value::json(&subscription.filter),
-        subscription.enabled,
-        subscription.disabled_reason.clone(),
-        Value::json(&subscription.secret),
-        subscription.revision,
-        subscription.updated_at,
-        after,
-        revision
-    ];
+                   disabled_reason = $8, secret_versions = $9, revision = $10, created_at = $11, updated_at = $12,
+                   after_sequence = coalesce($13, after_sequence), held_by = NULL, held_until = NULL
+               WHERE id = $1 AND revision = $14";
+    let values = [values(subscription), args![after, revision]].concat();
     Ok(execute(run, sql, values).await? == 1)
 }
 

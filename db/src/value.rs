@@ -125,6 +125,14 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// The column that says which thing is meant, and its value: a thing is named by its id or its name.
+pub(crate) fn key(id_or_name: &str) -> (&'static str, Value) {
+    match Uuid::parse_str(id_or_name) {
+        Ok(id) => ("id", id.into()),
+        Err(_) => ("name", id_or_name.into()),
+    }
+}
+
 /// What PostgreSQL wants to see before the text of a `jsonb`.
 const JSONB_VERSION: u8 = 1;
 /// JSON that was written already.

@@ -1,5 +1,6 @@
 //! Why a change was not made.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use ringfence_bus::BusError;
@@ -141,6 +142,15 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// There is no such thing of this id or name.
+    #[must_use]
+    pub fn not_found(kind: &'static str, id: impl Display) -> Self {
+        Self::NotFound {
+            kind,
+            id: id.to_string(),
+        }
+    }
+
     /// A unique value that is taken is a conflict, not a fault.
     pub(crate) fn or_duplicate(error: DbError, text: impl FnOnce() -> String) -> Self {
         match error {

@@ -46,8 +46,5 @@ impl Engine {
 fn id_of(host: String, ids: &HashMap<String, HostId>) -> Result<HostId, EngineError> {
     let by_id = || Uuid::parse_str(&host).ok().map(HostId);
     let found = ids.get(&host).copied().or_else(by_id);
-    found.ok_or(EngineError::NotFound {
-        kind: "host",
-        id: host,
-    })
+    found.ok_or_else(|| EngineError::not_found("host", host))
 }

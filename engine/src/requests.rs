@@ -248,10 +248,7 @@ impl Engine {
     pub(crate) async fn see(&self, host: &str) -> Result<SeenHost, EngineError> {
         ringfence_db::see_host(&mut self.0.db.reader_by_keys(), host)
             .await?
-            .ok_or_else(|| EngineError::NotFound {
-                kind: "host",
-                id: host.to_owned(),
-            })
+            .ok_or_else(|| EngineError::not_found("host", host))
     }
 
     async fn host_id_of(&self, host: &str) -> Result<HostId, EngineError> {
@@ -264,10 +261,7 @@ impl Engine {
     async fn operation_of(&self, id: Uuid) -> Result<Operation, EngineError> {
         ringfence_db::operation(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound {
-                kind: "operation",
-                id: id.to_string(),
-            })
+            .ok_or_else(|| EngineError::not_found("operation", id))
     }
 }
 
@@ -293,10 +287,7 @@ fn check_released(methods: &BTreeSet<String>) -> Result<(), Problems> {
     if methods.is_empty() || methods.len() > MAX_RELEASED {
         problems.add(
             "methods",
-            format!(
-                "names {} methods; 1 to {MAX_RELEASED} are allowed",
-                methods.len()
-            ),
+            format!("names {} methods; 1 to {MAX_RELEASED} are allowed", methods.len()),
         );
     }
     problems.into_result()

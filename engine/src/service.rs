@@ -186,58 +186,32 @@ impl Engine {
     pub fn start(&self) -> Running {
         let mut running = Running::new();
         self.spawn_writer(&mut running);
-        let stop = &running.stop;
-        running.tasks.spawn(intake::claims(self.clone(), stop.clone()));
-        running.tasks.spawn(intake::results(self.clone(), stop.clone()));
-        running.tasks.spawn(reconcile::tick(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(task_queues::watch_broker(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(task_queues::look_into_queues(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(reconcile::find_stranded(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(reconcile::forget_keys(self.clone(), stop.clone()));
-        running.tasks.spawn(webhooks::work(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(webhooks::answer_asked(self.clone(), stop.clone()));
-        running.tasks.spawn(checks::run(self.clone(), stop.clone()));
-        running.tasks.spawn(retention::run(self.clone(), stop.clone()));
+        running.run(self, intake::claims);
+        running.run(self, intake::results);
+        running.run(self, reconcile::tick);
+        running.run(self, task_queues::watch_broker);
+        running.run(self, task_queues::look_into_queues);
+        running.run(self, reconcile::find_stranded);
+        running.run(self, reconcile::forget_keys);
+        running.run(self, webhooks::work);
+        running.run(self, webhooks::answer_asked);
+        running.run(self, checks::run);
+        running.run(self, retention::run);
         for platform in &self.0.config.observer.platforms {
             let platform = Arc::clone(platform);
-            running
-                .tasks
-                .spawn(observer::watch(self.clone(), platform, stop.clone()));
+            running.run(self, |engine, stop| observer::watch(engine, platform, stop));
         }
         running
     }
 
     fn spawn_writer(&self, running: &mut Running) {
-        let stop = &running.stop;
-        running
-            .tasks
-            .spawn(reconcile::follow_clock(self.clone(), stop.clone()));
-        running.tasks.spawn(writes::watch(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(reconcile::sweep_outbox(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(reconcile::number_events(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(crate::feed::follow(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(crate::feed::listen(self.clone(), stop.clone()));
-        running
-            .tasks
-            .spawn(crate::relay::clear(self.clone(), stop.clone()));
+        running.run(self, reconcile::follow_clock);
+        running.run(self, writes::watch);
+        running.run(self, reconcile::sweep_outbox);
+        running.run(self, reconcile::number_events);
+        running.run(self, crate::feed::follow);
+        running.run(self, crate::feed::listen);
+        running.run(self, crate::relay::clear);
     }
 }
 
@@ -255,11 +229,17 @@ impl Running {
         }
     }
 
+    /// Runs a loop of the engine.
+    fn run<F>(&mut self, engine: &Engine, work: impl FnOnce(Engine, CancellationToken) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.tasks.spawn(work(engine.clone(), self.stop.clone()));
+    }
+
     /// Tells an event sink of every event as well.
     pub fn tell(&mut self, engine: &Engine, event_sink: EventSink) {
-        let stop = self.stop.clone();
-        self.tasks
-            .spawn(event_sink::tell(engine.clone(), event_sink, stop));
+        self.run(engine, |engine, stop| event_sink::tell(engine, event_sink, stop));
     }
 
     /// Lets each loop finish what it is at, and waits for it.

@@ -19,7 +19,7 @@ mod secrets;
 mod text;
 
 pub use driver::{Clock, Driver, DriverSettings, Drivers, Report};
-pub use drivers::{Cinder, FenceAgent, Ipmi, Ironic, Neutron, Redfish, Simulated, catalogue};
+pub use drivers::{FenceAgent, Ipmi, Redfish, Simulated, catalogue};
 pub use error::WorkerError;
 pub use runtime::{MetricsSnapshot, NewId, Worker, WorkerConfig, WorkerHandle};
 pub use secrets::{SecretValue, Secrets};

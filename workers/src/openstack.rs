@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use ringfence_backends::openstack::{Cloud, Fenced, HostOf, ReadBack};
 use ringfence_backends::{BackendError, TimeGiven};
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    FencingKind, Observation, ObservedState, Outcome, Parameter, Parameters, Place, Problem,
+    FencingKind, FrozenMethod, Observation, ObservedState, Outcome, Parameter, Parameters, Place, Problem,
 };
 use tokio::time::timeout_at;
 
-use crate::WorkerError;
-use crate::driver::{Clock, Report};
+use crate::driver::{Clock, Driver, DriverSettings, Report};
 use crate::text::cut;
+use crate::{Secrets, WorkerError};
 
 /// Which cloud.
 pub(crate) const CLOUD: Parameter = Parameter::optional(
@@ -26,16 +27,16 @@ pub(crate) const CLOUD: Parameter = Parameter::optional(
 const OUT_OF_TIME: &str = "the time ran out";
 
 /// The clouds of the configuration by name.
-pub(crate) struct Clouds(BTreeMap<String, Arc<Cloud>>);
+struct Clouds(BTreeMap<String, Arc<Cloud>>);
 
 impl Clouds {
-    pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>) -> Self {
+    fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>) -> Self {
         let named = clouds.into_iter().map(|cloud| (cloud.name().to_owned(), cloud));
         Self(named.collect())
     }
 
     /// The host that these two parameters name.
-    pub fn host<'a>(
+    fn host<'a>(
         &'a self,
         parameters: &'a Parameters,
         place: Place,
@@ -64,7 +65,7 @@ impl Clouds {
     }
 
     /// What can be known of a method without asking its cloud.
-    pub fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
+    fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
         let named = request.parameters.get(CLOUD.name).map(|name| self.named(name));
         let why = named.and_then(Result::err);
         why.map(|why| {
@@ -78,8 +79,82 @@ impl Clouds {
     }
 }
 
+/// What a driver of one of a cloud's services does of its own.
+#[async_trait]
+pub(crate) trait Service: Send + Sync {
+    /// The parameters that name the host.
+    const PLACE: Place;
+
+    /// Makes it true and reads it back.
+    async fn act(
+        &self,
+        at: &HostOf<'_>,
+        kind: FencingKind,
+        method: &FrozenMethod,
+    ) -> Result<Fenced, BackendError>;
+
+    /// What there is to be seen, in words too.
+    async fn look(&self, at: &HostOf<'_>) -> Result<(ObservedState, String), WorkerError>;
+}
+
+/// The driver of one of a cloud's services.
+pub(crate) struct ServiceDriver<S> {
+    service: S,
+    clouds: Clouds,
+    clock: Clock,
+}
+
+impl<S: Service> ServiceDriver<S> {
+    /// With the clouds of the configuration.
+    pub fn new(service: S, settings: &DriverSettings) -> Self {
+        Self {
+            service,
+            clouds: Clouds::new(settings.clouds.iter().cloned()),
+            clock: Arc::clone(&settings.clock),
+        }
+    }
+}
+
+#[async_trait]
+impl<S: Service> Driver for ServiceDriver<S> {
+    async fn act_and_observe(
+        &self,
+        kind: FencingKind,
+        method: &FrozenMethod,
+        _: &Secrets,
+        budget: Duration,
+    ) -> Report {
+        match self.clouds.host(&method.parameters, S::PLACE, budget) {
+            Ok(at) => act(kind, at.time, self.service.act(&at, kind, method), &self.clock).await,
+            Err(why) => Report::refused(why),
+        }
+    }
+
+    async fn observe(
+        &self,
+        method: &FrozenMethod,
+        _: &Secrets,
+        budget: Duration,
+    ) -> Result<Observation, WorkerError> {
+        let at = self.clouds.host(&method.parameters, S::PLACE, budget);
+        let (state, detail) = self.service.look(&at.map_err(WorkerError::refused)?).await?;
+        Ok(Observation {
+            state,
+            detail: cut(&detail),
+            observed_at: (self.clock)(),
+            after_ms: 0,
+            before: None,
+            proves: false,
+        })
+    }
+
+    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
+        self.clouds.validate(request)
+    }
+}
+
 /// Carries out what is wanted, for as long as there is time.
-pub(crate) async fn act(
+async fn act(
     kind: FencingKind,
     time: TimeGiven,
     acting: impl Future<Output = Result<Fenced, BackendError>>,
@@ -128,17 +203,5 @@ impl From<BackendError> for WorkerError {
         } else {
             Self::refused(cut(&error.to_string()))
         }
-    }
-}
-
-/// What was seen without changing anything.
-pub(crate) fn seen(state: ObservedState, detail: &str, clock: &Clock) -> Observation {
-    Observation {
-        state,
-        detail: cut(detail),
-        observed_at: clock(),
-        after_ms: 0,
-        before: None,
-        proves: false,
     }
 }

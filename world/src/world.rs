@@ -396,6 +396,12 @@ impl World {
         Some(self.results.len() - 1)
     }
 
+    /// The worker reads back, and what it reports arrives.
+    pub fn complete(&mut self, job: usize) -> Reply {
+        let result = self.finish(job).expect("there is time left");
+        self.deliver_result(result)
+    }
+
     pub fn deliver_result(&mut self, index: usize) -> Reply {
         let result = self.results[index].clone();
         self.give(Input::Result(result))
@@ -406,8 +412,7 @@ impl World {
     pub fn work(&mut self, index: usize) {
         let job = self.deliver(index, "worker-1").expect("the claim is granted");
         assert!(self.command(job));
-        let result = self.finish(job).expect("there is time left");
-        self.deliver_result(result);
+        self.complete(job);
     }
 
     /// Does everything that was sent and is still wanted, as an honest worker would.
@@ -576,6 +581,20 @@ impl World {
 
     pub fn is_fenced(&self) -> bool {
         self.state.host.fence.is_some()
+    }
+
+    /// Compares what was logged since the last time, and asks whether anything was that must never be.
+    #[track_caller]
+    pub fn expect(&mut self, lines: &[&str]) {
+        assert_eq!(self.violation, None);
+        let log = self.take_log();
+        assert_eq!(log, lines, "\ngot:\n{}\n", log.join("\n"));
+    }
+
+    /// Compares the last line that was logged.
+    #[track_caller]
+    pub fn expect_last(&mut self, line: &str) {
+        assert_eq!(self.take_log().last().map(String::as_str), Some(line));
     }
 
     /// The log since it was last taken.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use ringfence_lab::find_program;
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at, not_started};
 use crate::say::say;
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";
@@ -27,11 +27,7 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
     say(&format!("installing {}", packages.join(" ")));
     let _no_daemons = NoDaemons::enforce();
     let archives = folder.join("archives");
-    let of = |path: &Path| {
-        let path = path.to_owned();
-        move |source| XtaskError::File { path, source }
-    };
-    std::fs::create_dir_all(archives.join("partial")).map_err(of(&archives))?;
+    std::fs::create_dir_all(archives.join("partial")).map_err(at(&archives))?;
     let install = || {
         apt(
             // Installed packages are the user's. A package that conflicts with one of them is not installed.
@@ -45,7 +41,7 @@ pub fn install(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
         apt(&["update"], &[], &archives, folder)?;
         install()
     });
-    std::fs::remove_dir_all(&archives).map_err(of(&archives))?;
+    std::fs::remove_dir_all(&archives).map_err(at(&archives))?;
     done
 }
 
@@ -78,7 +74,7 @@ fn simulate(package: &str) -> Result<Vec<String>, XtaskError> {
         .args(["--simulate", "install", "--no-install-recommends", package])
         .stdin(Stdio::null())
         .output();
-    let done = done.map_err(|source| XtaskError::Spawn { program, source })?;
+    let done = done.map_err(not_started(&program))?;
     let text = String::from_utf8_lossy(&done.stdout);
     let names = text
         .lines()
@@ -102,7 +98,7 @@ fn needs(package: &str) -> Result<Vec<String>, XtaskError> {
         .args(["depends", package])
         .stdin(Stdio::null())
         .output();
-    let done = done.map_err(|source| XtaskError::Spawn { program, source })?;
+    let done = done.map_err(not_started(&program))?;
     let text = String::from_utf8_lossy(&done.stdout);
     let names = text
         .lines()
@@ -115,10 +111,7 @@ fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Res
     let log = File::create(&path);
     let (out, err) = log
         .and_then(|log| Ok((log.try_clone()?, log)))
-        .map_err(|source| XtaskError::File {
-            path: path.clone(),
-            source,
-        })?;
+        .map_err(at(&path))?;
     let program = format!("apt-get {}", words.join(" "));
     let status = Command::new("apt-get")
         .args(["-q", "-y", "-o", "DPkg::Lock::Timeout=300", "-o"])
@@ -132,10 +125,7 @@ fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Res
         .stdout(out)
         .stderr(err)
         .status()
-        .map_err(|source| XtaskError::Spawn {
-            program: program.clone(),
-            source,
-        })?;
+        .map_err(not_started(&program))?;
     if status.success() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at};
 use crate::python::take_turn;
 use crate::say::say;
 use crate::workspace::{Workspace, cargo, carry_out};
@@ -28,7 +28,7 @@ pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
         .arg(&target)
         .arg("cargo-deb");
     carry_out(&mut command, "cargo install cargo-deb")?;
-    // Removes hundreds of megabytes that are not needed any more.
-    std::fs::remove_dir_all(&target).map_err(|source| XtaskError::File { path: target, source })?;
+    // Hundreds of megabytes that nobody needs any more.
+    std::fs::remove_dir_all(&target).map_err(at(&target))?;
     Ok(program)
 }

@@ -81,7 +81,13 @@ pub fn in_full(error: &XtaskError) -> String {
     text
 }
 
-/// An error with a file.
+/// A program that could not be started.
+pub fn not_started(program: &str) -> impl FnOnce(io::Error) -> XtaskError + use<> {
+    let program = program.to_owned();
+    move |source| XtaskError::Spawn { program, source }
+}
+
+/// What has gone wrong with a file.
 pub fn at(path: &Path) -> impl FnOnce(io::Error) -> XtaskError + use<> {
     let path = path.to_owned();
     move |source| XtaskError::File { path, source }

@@ -92,7 +92,7 @@ fn check_package(package: &Value) -> Vec<Breach> {
 
 fn check_room(from: &str, room: &Room, to: &str, other: &Room, for_tests: bool) -> Option<Breach> {
     let (from, to) = (from.to_owned(), to.to_owned());
-    if room.may_use.contains(&other.name) || from == to {
+    if room.may_use.concat().contains(&other.name) || from == to {
         return None;
     }
     if for_tests {
@@ -101,7 +101,7 @@ fn check_room(from: &str, room: &Room, to: &str, other: &Room, for_tests: bool) 
     let allowed = if room.may_use.is_empty() {
         "no other crate".to_owned()
     } else {
-        room.may_use.join(", ")
+        room.may_use.concat().join(", ")
     };
     Some(Breach::Forbidden { from, to, allowed })
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, not_started};
 use crate::say::say;
 use crate::workspace::{Workspace, built_programs, cargo};
 
@@ -119,10 +119,7 @@ impl Notice {
             .arg("--guards")
             .stdin(Stdio::null())
             .output();
-        let output = output.map_err(|source| XtaskError::Spawn {
-            program: self.search.display().to_string(),
-            source,
-        })?;
+        let output = output.map_err(not_started(&self.search.display().to_string()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().map(str::to_owned).collect())
     }
@@ -162,10 +159,7 @@ impl Notice {
         let mut search = Command::new(&self.search);
         search.args(["--histories", &self.histories.to_string(), "--without", guard]);
         let output = search.stdin(Stdio::null()).output();
-        let output = output.map_err(|source| XtaskError::Spawn {
-            program: self.search.display().to_string(),
-            source,
-        })?;
+        let output = output.map_err(not_started(&self.search.display().to_string()))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let first = said.lines().next().unwrap_or_default();
         let by = first.trim_start_matches(guard).trim_start();
@@ -204,6 +198,6 @@ fn fails(mut command: Command, guard: &str) -> Result<bool, XtaskError> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    let status = status.map_err(|source| XtaskError::Spawn { program, source })?;
+    let status = status.map_err(not_started(&program))?;
     Ok(!status.success())
 }

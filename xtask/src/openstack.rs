@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::deb;
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at};
 use crate::packages;
 use crate::python::take_turn;
 use crate::say::say;
@@ -54,22 +54,12 @@ fn is_complete(paste: &Path) -> bool {
 
 fn take_out(folder: &Path, paste: &Path) -> Result<(), XtaskError> {
     let downloads = folder.join("downloads");
-    make_folder(paste)?;
+    std::fs::create_dir_all(paste).map_err(at(paste))?;
     let names: Vec<_> = PARTS.iter().map(|(package, _)| *package).collect();
     let root = deb::unpacked(&names, &downloads)?;
     for (from, to) in PARTS.iter().flat_map(|(_, files)| *files) {
         let from = root.join(from);
-        std::fs::copy(&from, paste.join(to)).map_err(|source| XtaskError::File { path: from, source })?;
+        std::fs::copy(&from, paste.join(to)).map_err(at(&from))?;
     }
-    std::fs::remove_dir_all(&downloads).map_err(|source| XtaskError::File {
-        path: downloads,
-        source,
-    })
-}
-
-fn make_folder(path: &Path) -> Result<(), XtaskError> {
-    std::fs::create_dir_all(path).map_err(|source| XtaskError::File {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::remove_dir_all(&downloads).map_err(at(&downloads))
 }

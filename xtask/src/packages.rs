@@ -14,156 +14,75 @@ struct Package {
     is_there: fn() -> bool,
 }
 
+const fn package(name: &'static str, is_there: fn() -> bool) -> Package {
+    Package { name, is_there }
+}
+
 const PACKAGES: &[Package] = &[
-    Package {
-        name: "postgresql",
-        is_there: || find_postgresql().is_some(),
-    },
-    Package {
-        name: "rabbitmq-server",
-        is_there: || rabbitmq_folder().is_some() && find_program("epmd").is_some(),
-    },
-    Package {
-        name: "fence-agents",
-        is_there: || find_program("fence_dummy").is_some() && find_program("fence_ipmilan").is_some(),
-    },
-    Package {
-        name: "openipmi",
-        is_there: || find_program("ipmi_sim").is_some(),
-    },
-    Package {
-        name: "ipmitool",
-        is_there: || find_program("ipmitool").is_some(),
-    },
-    Package {
-        name: "openssl",
-        is_there: || find_program("openssl").is_some(),
-    },
-    Package {
-        // The documentation's readers have curl and jq.
-        name: "curl",
-        is_there: || find_program("curl").is_some(),
-    },
-    Package {
-        name: "jq",
-        is_there: || find_program("jq").is_some(),
-    },
-    Package {
-        // For promtool, which checks the alert rules.
-        name: "prometheus",
-        is_there: || find_program("promtool").is_some(),
-    },
-    Package {
-        // For systemd-analyze, which checks the units.
-        name: "systemd",
-        is_there: || find_program("systemd-analyze").is_some(),
-    },
-    Package {
-        // Checks the compose file; no daemon of Docker's is needed.
-        name: "docker-compose",
-        is_there: || find_program("docker-compose").is_some(),
-    },
-    Package {
-        // Pacemaker's fencer calls Ringfence's agent. Only root can run it; other users' runs leave its tests out.
-        name: "pacemaker",
-        is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
-    },
-    Package {
-        name: "pacemaker-cli-utils",
-        is_there: || Fencer::is_installed() || !Fencer::is_allowed(),
-    },
-    Package {
-        // Gives a process another clock.
-        name: "libfaketime",
-        is_there: || has_shared_library("faketime/libfaketime.so.1"),
-    },
-    Package {
-        name: "python3-venv",
-        is_there: has_venv,
-    },
+    package("postgresql", || find_postgresql().is_some()),
+    package("rabbitmq-server", || {
+        rabbitmq_folder().is_some() && find_program("epmd").is_some()
+    }),
+    package("fence-agents", || {
+        find_program("fence_dummy").is_some() && find_program("fence_ipmilan").is_some()
+    }),
+    package("openipmi", || find_program("ipmi_sim").is_some()),
+    package("ipmitool", || find_program("ipmitool").is_some()),
+    package("openssl", || find_program("openssl").is_some()),
+    // With jq, what readers of the documentation have.
+    package("curl", || find_program("curl").is_some()),
+    package("jq", || find_program("jq").is_some()),
+    // For promtool, which checks the alert rules.
+    package("prometheus", || find_program("promtool").is_some()),
+    // For systemd-analyze, which checks the units.
+    package("systemd", || find_program("systemd-analyze").is_some()),
+    // Checks the compose file; no daemon of Docker's is needed.
+    package("docker-compose", || find_program("docker-compose").is_some()),
+    // Its fencer calls our agent. Nobody but root can run it, and others do without.
+    package("pacemaker", || Fencer::is_installed() || !Fencer::is_allowed()),
+    package("pacemaker-cli-utils", || {
+        Fencer::is_installed() || !Fencer::is_allowed()
+    }),
+    // Gives a process another time.
+    package("libfaketime", || has_shared_library("faketime/libfaketime.so.1")),
+    package("python3-venv", has_venv),
 ];
 
 /// The packages of an OpenStack. Unlike the packages of the services, these Python packages bring no daemons and no users, and ask no
 /// questions.
 const OPENSTACK_PACKAGES: &[Package] = &[
-    Package {
-        name: "mariadb-server-core",
-        is_there: || find_program("mariadbd").is_some() && find_program("mariadb-install-db").is_some(),
-    },
-    Package {
-        name: "mariadb-client-core",
-        is_there: || find_program("mariadb").is_some(),
-    },
-    Package {
-        name: "uwsgi-core",
-        is_there: || find_program("uwsgi-core").is_some(),
-    },
-    Package {
-        name: "uwsgi-plugin-python3",
-        is_there: || Path::new("/usr/lib/uwsgi/plugins/python3_plugin.so").is_file(),
-    },
-    Package {
-        name: "python3-pymysql",
-        is_there: || has_library("pymysql"),
-    },
-    Package {
-        name: "python3-keystone",
-        is_there: || has_library("keystone"),
-    },
-    Package {
-        name: "python3-placement",
-        is_there: || has_library("placement"),
-    },
-    Package {
-        name: "python3-nova",
-        is_there: || has_library("nova"),
-    },
-    Package {
-        name: "python3-cinder",
-        is_there: || has_library("cinder"),
-    },
-    Package {
-        name: "python3-neutron",
-        is_there: || has_library("neutron"),
-    },
-    Package {
-        name: "python3-ironic",
-        is_there: || has_library("ironic"),
-    },
-    Package {
-        name: "python3-masakari",
-        is_there: || has_library("masakari"),
-    },
-    Package {
-        name: "python3-masakari-monitors",
-        is_there: || has_library("masakarimonitors"),
-    },
+    package("mariadb-server-core", || {
+        find_program("mariadbd").is_some() && find_program("mariadb-install-db").is_some()
+    }),
+    package("mariadb-client-core", || find_program("mariadb").is_some()),
+    package("uwsgi-core", || find_program("uwsgi-core").is_some()),
+    package("uwsgi-plugin-python3", || {
+        Path::new("/usr/lib/uwsgi/plugins/python3_plugin.so").is_file()
+    }),
+    package("python3-pymysql", || has_library("pymysql")),
+    package("python3-keystone", || has_library("keystone")),
+    package("python3-placement", || has_library("placement")),
+    package("python3-nova", || has_library("nova")),
+    package("python3-cinder", || has_library("cinder")),
+    package("python3-neutron", || has_library("neutron")),
+    package("python3-ironic", || has_library("ironic")),
+    package("python3-masakari", || has_library("masakari")),
+    package("python3-masakari-monitors", || has_library("masakarimonitors")),
 ];
 
 /// The packages of virtual hosts, except their kernel.
 const VM_PACKAGES: &[Package] = &[
-    Package {
-        // For the storage daemon.
-        name: "qemu-utils",
-        is_there: || find_program("qemu-storage-daemon").is_some(),
-    },
-    Package {
-        name: "busybox-static",
-        is_there: || find_program("busybox").is_some_and(|path| is_static(&path)),
-    },
-    Package {
-        name: "cpio",
-        is_there: || find_program("cpio").is_some(),
-    },
-    Package {
-        name: "xz-utils",
-        is_there: || find_program("xz").is_some(),
-    },
-    Package {
-        // For a program that needs no library of the host on which it runs.
-        name: "libc6-dev",
-        is_there: || Path::new("/usr/lib/x86_64-linux-gnu/libc.a").is_file(),
-    },
+    // For the storage daemon.
+    package("qemu-utils", || find_program("qemu-storage-daemon").is_some()),
+    package("busybox-static", || {
+        find_program("busybox").is_some_and(|path| is_static(&path))
+    }),
+    package("cpio", || find_program("cpio").is_some()),
+    package("xz-utils", || find_program("xz").is_some()),
+    // For a program that needs no library of the machine that runs it.
+    package("libc6-dev", || {
+        Path::new("/usr/lib/x86_64-linux-gnu/libc.a").is_file()
+    }),
 ];
 
 /// Whether a program needs no loader and no library: it names no loader.

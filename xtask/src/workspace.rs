@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::error::XtaskError;
+use crate::error::{XtaskError, at, not_started};
 
 const METADATA: &str = "cargo metadata";
 const BUILD: &str = "cargo build";
@@ -39,10 +39,7 @@ impl Workspace {
     /// A folder for files that outlive one run: caches of packages and of Python environments.
     pub fn cache(&self, name: &str) -> Result<PathBuf, XtaskError> {
         let path = self.target.join("lab").join(name);
-        std::fs::create_dir_all(&path).map_err(|source| XtaskError::File {
-            path: path.clone(),
-            source,
-        })?;
+        std::fs::create_dir_all(&path).map_err(at(&path))?;
         Ok(path)
     }
 }
@@ -176,15 +173,26 @@ pub fn carry_out(command: &mut Command, program: &'static str) -> Result<(), Xta
     capture(command, program).map(|_| ())
 }
 
-/// The stdout of a command; its stderr goes to the terminal.
+/// Runs a command whose words are told only if it fails.
+pub fn carry_out_quietly(command: &mut Command, program: &str) -> Result<(), XtaskError> {
+    let done = command.stdin(Stdio::null()).output();
+    let done = done.map_err(not_started(program))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(XtaskError::Failed {
+        program: program.to_owned(),
+        status: done.status.to_string(),
+        output: String::from_utf8_lossy(&done.stderr).into_owned(),
+    })
+}
+
+/// What a command prints on stdout; stderr goes to the terminal.
 fn capture(command: &mut Command, program: &'static str) -> Result<Vec<u8>, XtaskError> {
     let done = command
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|source| XtaskError::Spawn {
-            program: program.to_owned(),
-            source,
-        })?;
+        .map_err(not_started(program))?;
     if done.status.success() {
         return Ok(done.stdout);
     }

@@ -175,10 +175,7 @@ impl ApiError {
 
     /// There is no such thing.
     pub(crate) fn not_found(kind: &'static str, id: &str) -> Self {
-        Self::Engine(EngineError::NotFound {
-            kind,
-            id: id.to_owned(),
-        })
+        Self::Engine(EngineError::not_found(kind, id))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `GET /audit`. There is no call that changes the trail.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use chrono::DateTime;
 use ringfence_core::{HostId, Timestamp};
 use ringfence_db::{AuditFilter, AuditRow};
@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::Call;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
 use crate::state::State;
@@ -63,13 +63,8 @@ pub(crate) struct AuditQuery {
 #[utoipa::path(get, path = "/audit", operation_id = "list_audit", tag = "audit", params(AuditQuery),
     responses((status = 200, body = AuditList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 404, body = ErrorList)))]
-pub(crate) async fn list(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    query: web::Query<AuditQuery>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Admin)?;
+pub(crate) async fn list(call: Call, query: web::Query<AuditQuery>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Admin)?;
     let limit = limit(query.limit.as_deref())?;
     let filter = AuditFilter {
         host_id: None,
@@ -82,14 +77,13 @@ pub(crate) async fn list(
     };
     refuse_if_empty(&filter)?;
     let filter = AuditFilter {
-        host_id: host_id(&state, query.host.as_deref()).await?,
+        host_id: host_id(&call, query.host.as_deref()).await?,
         ..filter
     };
-    let after = marker(&state, query.marker.as_deref()).await?;
-    let mut reader = state.engine.db().reader();
+    let after = marker(&call, query.marker.as_deref()).await?;
+    let mut reader = call.engine.db().reader();
     let rows = ringfence_db::audit_page(&mut reader, &filter, after.as_ref(), limit).await?;
-    let last = rows.last().map(|row| row.id);
-    let links = next_link("/audit", request.query_string(), limit, rows.len(), last);
+    let links = next_link(&call.request, limit, &rows, |row| row.id);
     Ok(HttpResponse::Ok().json(AuditList {
         audit: rows.into_iter().map(AuditView::from).collect(),
         links,

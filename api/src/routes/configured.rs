@@ -124,8 +124,8 @@ fn tagged<T: Configured>(mut answer: HttpResponseBuilder, thing: T, warnings: Ve
 /// Why nothing is created: for the description of the API.
 pub(crate) struct NotCreated;
 
-/// Why nothing is replaced.
-pub(crate) struct NotReplaced;
+/// Why nothing is changed.
+pub(crate) struct NotChanged;
 
 /// Why nothing is removed.
 pub(crate) struct NotRemoved;
@@ -136,7 +136,7 @@ impl IntoResponses for NotCreated {
     }
 }
 
-impl IntoResponses for NotReplaced {
+impl IntoResponses for NotChanged {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         errors(&[400, 401, 403, 404, 409, 412, 413, 415])
     }

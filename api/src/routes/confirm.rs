@@ -1,16 +1,18 @@
-//! `POST /hosts/{id}/confirm-fenced`: a person says that the host was fenced by hand.
+//! `POST /hosts/{id}/confirm-fenced` and `/confirm-released`: a person says what was done by hand.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use std::collections::BTreeSet;
+
+use actix_web::HttpResponse;
 use ringfence_core::Generation;
+use ringfence_engine::Applied;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
-use crate::error::ErrorList;
+use crate::call::{Call, IdOrName};
 use crate::request_log::note_operation;
+use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
 use crate::state::State;
 use crate::tokens::Role;
@@ -38,21 +40,16 @@ pub(crate) struct ConfirmBody {
 ///
 /// The generation has to be the present one, so that a person does not confirm what has changed meanwhile. The host is FENCED once the word has
 /// settled, as the segment's `settle_s` says: until then the answer shows it UNFENCED, with the fence as its operation.
-#[utoipa::path(post, path = "/hosts/{id}/confirm-fenced", operation_id = "confirm_fenced", tag = "fencing", request_body = ConfirmBody,
-    params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+#[utoipa::path(post, path = "/hosts/{id}/confirm-fenced", operation_id = "confirm_fenced", tag = "fencing", request_body = ConfirmBody, params(IdOrName),
+    responses((status = 200, body = HostView), NotChanged))]
 pub(crate) async fn confirm(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<ConfirmBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
+    let by = call.require_to_change(Role::Service)?;
     let body = body.0;
-    let confirmed = state
+    let confirmed = call
         .engine
         .confirm(
             &id,
@@ -62,8 +59,51 @@ pub(crate) async fn confirm(
             &by,
         )
         .await?;
+    answer(&call, &confirmed).await
+}
+
+/// An admin's word.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConfirmReleasedBody {
+    /// The host's generation as the person saw it.
+    generation: u32,
+    /// The names of the methods, as in the host's `applied_fencing`: 1 to 72.
+    #[schema(min_items = 1, max_items = 72)]
+    methods: BTreeSet<String>,
+    /// How it was given back: 1 to 255 characters of plain text.
+    #[schema(
+        min_length = 1,
+        max_length = 255,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
+    reason: String,
+}
+
+/// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
+///
+/// For storage and network only, and only once a rejoin has begun or the fence was stopped: while the host is FENCED, what
+/// stands holds it. A rejoin that waits for a person because of it goes on. Admins only.
+#[utoipa::path(post, path = "/hosts/{id}/confirm-released", operation_id = "confirm_released", tag = "fencing", request_body = ConfirmReleasedBody, params(IdOrName),
+    responses((status = 200, body = HostView), NotChanged))]
+pub(crate) async fn confirm_released(
+    call: Call,
+    id: IdOrName,
+    body: Body<ConfirmReleasedBody>,
+) -> Result<HttpResponse, ApiError> {
+    let by = call.require_to_change(Role::Admin)?;
+    let body = body.0;
+    let confirmed = call
+        .engine
+        .confirm_released(&id, Generation(body.generation), body.methods, &body.reason, &by)
+        .await?;
+    answer(&call, &confirmed).await
+}
+
+/// The host, after a person's word on it.
+async fn answer(state: &State, confirmed: &Applied) -> Result<HttpResponse, ApiError> {
     if let Some(operation) = &confirmed.state.operation {
         note_operation(operation.id);
     }
-    hosts::answer(&state, &confirmed.state.host.id.to_string(), HttpResponse::Ok()).await
+    hosts::answer(state, &confirmed.state.host.id.to_string(), HttpResponse::Ok()).await
 }

@@ -1,13 +1,13 @@
 //! `/subscriptions/{id}/deliveries`, and trying a subscription.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use ringfence_db::{DeliveryFilter, DeliveryRow, DeliveryStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
 use crate::routes::subscriptions::find;
@@ -40,30 +40,27 @@ pub(crate) struct DeliveryQuery {
 
 /// Lists deliveries, the newest first. They are kept for 7 days, or as `retention.deliveries_days` says.
 #[utoipa::path(get, path = "/subscriptions/{id}/deliveries", operation_id = "list_deliveries", tag = "subscriptions",
-    params(("id" = String, Path, description = "id or name"), DeliveryQuery),
+    params(IdOrName, DeliveryQuery),
     responses((status = 200, body = DeliveryList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
 pub(crate) async fn list(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     query: web::Query<DeliveryQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
+    call.require(Role::Reader)?;
     let limit = limit(query.limit.as_deref())?;
     let filter = DeliveryFilter {
         status: query.status.as_deref().map(status).transpose()?,
     };
-    let subscription = find(&state, &id).await?;
+    let subscription = find(&call, &id).await?;
     let marker = match query.marker.as_deref() {
         None => None,
-        Some(text) => Some(marker(&state, subscription.id, text).await?),
+        Some(text) => Some(marker(&call, subscription.id, text).await?),
     };
-    let mut reader = state.engine.db().reader();
+    let mut reader = call.engine.db().reader();
     let rows = ringfence_db::deliveries_page(&mut reader, subscription.id, &filter, marker, limit).await?;
-    let last = rows.last().map(|row| row.id);
-    let links = next_link(request.path(), request.query_string(), limit, rows.len(), last);
+    let links = next_link(&call.request, limit, &rows, |row| row.id);
     Ok(HttpResponse::Ok().json(DeliveryList {
         deliveries: rows.into_iter().map(DeliveryView::from).collect(),
         links,
@@ -75,34 +72,25 @@ pub(crate) async fn list(
     tag = "subscriptions",
     params(("id" = String, Path, description = "id or name"), ("delivery" = String, Path, description = "id")),
     responses((status = 200, body = DeliveryView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
-pub(crate) async fn show(
-    state: web::Data<State>,
-    caller: Caller,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
+pub(crate) async fn show(call: Call, path: web::Path<(String, String)>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
     let (id, delivery) = path.into_inner();
-    let subscription = find(&state, &id).await?;
+    let subscription = find(&call, &id).await?;
     let missing = || ApiError::not_found("delivery", &delivery);
     let id = Uuid::parse_str(&delivery).map_err(|_| missing())?;
-    let found = ringfence_db::delivery(&mut state.engine.db().reader(), subscription.id, id).await?;
+    let found = ringfence_db::delivery(&mut call.engine.db().reader(), subscription.id, id).await?;
     Ok(HttpResponse::Ok().json(DeliveryView::from(found.ok_or_else(missing)?)))
 }
 
 /// Tries whether the receiver takes messages.
 ///
 /// The call is made by an engine within seconds; the delivery tells what came of it. Admins only.
-#[utoipa::path(post, path = "/subscriptions/{id}/test", operation_id = "test_subscription", tag = "subscriptions",
-    params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(post, path = "/subscriptions/{id}/test", operation_id = "test_subscription", tag = "subscriptions", params(IdOrName),
     responses((status = 202, body = DeliveryView), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList)))]
-pub(crate) async fn test(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    Ok(accepted(state.engine.test_subscription(&id, &by).await?))
+pub(crate) async fn test(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    Ok(accepted(call.engine.test_subscription(&id, &by).await?))
 }
 
 /// Delivers an event once more, out of order; with its first id, so that a receiver can tell that it had it before. Admins only.
@@ -112,14 +100,13 @@ pub(crate) async fn test(
     responses((status = 202, body = DeliveryView), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
         (status = 404, body = ErrorList), (status = 409, body = ErrorList)))]
 pub(crate) async fn redeliver(
-    state: web::Data<State>,
-    caller: Caller,
+    call: Call,
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
+    let by = call.require(Role::Admin)?;
     let (id, delivery) = path.into_inner();
     let delivery = Uuid::parse_str(&delivery).map_err(|_| ApiError::not_found("delivery", &delivery))?;
-    Ok(accepted(state.engine.redeliver(&id, delivery, &by).await?))
+    Ok(accepted(call.engine.redeliver(&id, delivery, &by).await?))
 }
 
 /// 202, with the delivery that was asked for.

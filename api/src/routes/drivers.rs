@@ -1,14 +1,13 @@
 //! `GET /drivers`: what a method may name, as each driver declares it.
 
-use actix_web::{HttpResponse, web};
+use actix_web::HttpResponse;
 use ringfence_core::{Declaration, Parameter};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::Call;
 use crate::error::ErrorList;
-use crate::state::State;
 use crate::tokens::Role;
 
 /// All drivers.
@@ -90,8 +89,8 @@ impl From<&'static Declaration> for DriverView {
 /// Lists the drivers that methods may name, with their parameters and secrets.
 #[utoipa::path(get, path = "/drivers", operation_id = "list_drivers", tag = "configuration",
     responses((status = 200, body = DriverList), (status = 401, body = ErrorList)))]
-pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let drivers = state.engine.drivers().all().map(DriverView::from).collect();
+pub(crate) async fn list(call: Call) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let drivers = call.engine.drivers().all().map(DriverView::from).collect();
     Ok(HttpResponse::Ok().json(DriverList { drivers }))
 }

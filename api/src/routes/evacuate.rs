@@ -1,18 +1,17 @@
 //! `POST /hosts/{id}/evacuate`, and what became of each workload.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
+use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
+use crate::routes::configured::NotChanged;
 use crate::routes::fence;
 use crate::routes::operations::known_operation;
 use crate::routes::reason::ReasonBody;
-use crate::state::State;
 use crate::tokens::Role;
 use crate::view::moves::MoveView;
 use crate::view::operation::OperationView;
@@ -28,23 +27,17 @@ pub(crate) struct MoveList {
 ///
 /// Only while the host's evacuate gate is open, which is looked at in the transaction that begins it; 409 otherwise. Which workloads
 /// are moved, in which order and how many at one time is said by the host's segment.
-#[utoipa::path(post, path = "/hosts/{id}/evacuate", operation_id = "evacuate_host", tag = "fencing", request_body = ReasonBody,
-    params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(post, path = "/hosts/{id}/evacuate", operation_id = "evacuate_host", tag = "fencing", request_body = ReasonBody, params(IdOrName),
     responses((status = 202, description = "An evacuation is running; see Location", body = OperationView),
-        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList)))]
+        NotChanged))]
 pub(crate) async fn evacuate(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
-    let operated = state.engine.evacuate(&id, &body.0.reason, &by).await?;
-    fence::answer(&state, operated).await
+    let by = call.require_to_change(Role::Service)?;
+    let operated = call.engine.evacuate(&id, &body.0.reason, &by).await?;
+    fence::answer(&call, operated).await
 }
 
 /// Shows what became of each workload of an evacuation.
@@ -53,13 +46,9 @@ pub(crate) async fn evacuate(
 #[utoipa::path(get, path = "/operations/{id}/moves", operation_id = "list_moves", tag = "operations", params(("id" = Uuid, Path)),
     responses((status = 200, body = MoveList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
-pub(crate) async fn moves(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let (operation, from) = known_operation(&state, &id).await?;
+pub(crate) async fn moves(call: Call, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let (operation, from) = known_operation(&call, &id).await?;
     let moves = operation.moves();
     let moves = moves
         .into_iter()

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::Call;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit};
 use crate::state::State;
@@ -113,15 +113,11 @@ pub(crate) fn refuse_gap(after: u64, up_to: u64) -> Result<(), ApiError> {
 #[utoipa::path(get, path = "/events", operation_id = "list_events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList), (status = 410, body = ErrorList)))]
-pub(crate) async fn list(
-    state: web::Data<State>,
-    caller: Caller,
-    query: web::Query<EventQuery>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
+pub(crate) async fn list(call: Call, query: web::Query<EventQuery>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
     let limit = limit(query.limit.as_deref())?;
-    let host_id = host_id(&state, query.host.as_deref()).await?;
-    let mut reader = state.engine.db().reader_of_what_grows();
+    let host_id = host_id(&call, query.host.as_deref()).await?;
+    let mut reader = call.engine.db().reader_of_what_grows();
     let given = query
         .after
         .as_deref()

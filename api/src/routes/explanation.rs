@@ -1,10 +1,10 @@
 //! `GET /hosts/{id}/explanation`.
 
-use actix_web::{HttpResponse, web};
+use actix_web::HttpResponse;
 use ringfence_engine::{Context, DryRun};
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
 use crate::state::State;
 use crate::tokens::Role;
@@ -14,16 +14,11 @@ use crate::view::explanation::ExplanationView;
 const REASON: &str = "explanation";
 
 /// Why a host is in its state, and what a fence would come to now. Nothing is changed.
-#[utoipa::path(get, path = "/hosts/{id}/explanation", operation_id = "explain_host", tag = "hosts",
-    params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(get, path = "/hosts/{id}/explanation", operation_id = "explain_host", tag = "hosts", params(IdOrName),
     responses((status = 200, body = ExplanationView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
-pub(crate) async fn explain(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let by: Context = caller.require(Role::Reader)?;
-    answer(&state, state.engine.dry_run_fence(&id, REASON, &by).await?).await
+pub(crate) async fn explain(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    let by: Context = call.require(Role::Reader)?;
+    answer(&call, call.engine.dry_run_fence(&id, REASON, &by).await?).await
 }
 
 /// 200 with the explanation.

@@ -1,18 +1,16 @@
 //! `PUT /hosts/{id}/failure-state`: what an outside monitor saw.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use chrono::{DateTime, Utc};
 use ringfence_core::{Boot, FailureState, Report};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
-use crate::error::ErrorList;
+use crate::call::{Call, IdOrName};
+use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
-use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 
@@ -45,19 +43,14 @@ pub(crate) struct FailureStateBody {
 ///
 /// What each source says is kept apart; `sources` of the host shows it. A monitor repeats UP at least every 120 s, and UNREACHABLE at least
 /// every 30 s where hosts fence themselves. A host that is seen UP before a worker has acted on it ends its fence.
-#[utoipa::path(put, path = "/hosts/{id}/failure-state", operation_id = "report_failure_state", tag = "hosts", request_body = FailureStateBody,
-    params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+#[utoipa::path(put, path = "/hosts/{id}/failure-state", operation_id = "report_failure_state", tag = "hosts", request_body = FailureStateBody, params(IdOrName),
+    responses((status = 200, body = HostView), NotChanged))]
 pub(crate) async fn report(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<FailureStateBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
+    let by = call.require_to_change(Role::Service)?;
     let body = body.0;
     let report = report_of(
         body.failure_state,
@@ -65,8 +58,8 @@ pub(crate) async fn report(
         (body.observed_at, body.last_seen_at),
         (body.boot_id, body.booted_at),
     );
-    let seen = state.engine.report_failure_state(&id, report, &by).await?;
-    hosts::answer(&state, &seen.host.id.to_string(), HttpResponse::Ok()).await
+    let seen = call.engine.report_failure_state(&id, report, &by).await?;
+    hosts::answer(&call, &seen.host.id.to_string(), HttpResponse::Ok()).await
 }
 
 /// A monitor's report: when it saw the state and when it last had a sign of life, and what it knows of the boot.

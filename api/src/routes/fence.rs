@@ -1,16 +1,15 @@
 //! `POST /hosts/{id}/fence`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use ringfence_engine::Operated;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
-use crate::error::ErrorList;
+use crate::call::{Call, IdOrName};
 use crate::request_log::note_operation;
+use crate::routes::configured::NotChanged;
 use crate::routes::{explanation, hosts, operations};
 use crate::state::State;
 use crate::tokens::Role;
@@ -62,27 +61,17 @@ enum FencedOrExplained {
 ///
 /// 200 if it is FENCED already; 202 with the operation that does it, a new one or the one that is running; 409 if the host is
 /// seen UP or no plan applies to it. With `dry_run` 200 with what the fence would come to, refusals included.
-#[utoipa::path(post, path = "/hosts/{id}/fence", operation_id = "fence_host", tag = "fencing", request_body = FenceBody,
-    params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(post, path = "/hosts/{id}/fence", operation_id = "fence_host", tag = "fencing", request_body = FenceBody, params(IdOrName),
     responses((status = 200, description = "It is FENCED already, or what a dry run tells", body = FencedOrExplained),
         (status = 202, description = "A fence is running; see Location", body = OperationView),
-        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList)))]
-pub(crate) async fn fence(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
-    body: Body<FenceBody>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
+        NotChanged))]
+pub(crate) async fn fence(call: Call, id: IdOrName, body: Body<FenceBody>) -> Result<HttpResponse, ApiError> {
+    let by = call.require_to_change(Role::Service)?;
     let FenceBody { reason, dry_run } = body.0;
     if dry_run {
-        return explanation::answer(&state, state.engine.dry_run_fence(&id, &reason, &by).await?).await;
+        return explanation::answer(&call, call.engine.dry_run_fence(&id, &reason, &by).await?).await;
     }
-    answer(&state, state.engine.fence(&id, &reason, &by).await?).await
+    answer(&call, call.engine.fence(&id, &reason, &by).await?).await
 }
 
 /// 200 with the host if it is so already, else 202 with the operation.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use ringfence_core::{Backend, DEFAULT_ZONE, Host};
 use ringfence_db::HOSTS;
 use ringfence_engine::{HostChange, HostDraft};
@@ -11,12 +11,13 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, tag};
+use crate::call::{Call, IdOrName};
+use crate::conditional::tag;
 use crate::error::ErrorList;
 use crate::listing::{self, ListRequest};
 use crate::paging::{Link, next_link};
+use crate::routes::configured::{NotChanged, NotCreated, NotRemoved};
 use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
@@ -135,18 +136,13 @@ fn parameters(
 /// Lists hosts.
 #[utoipa::path(get, path = "/hosts", operation_id = "list_hosts", tag = "hosts", params(HostQuery),
     responses((status = 200, body = HostList), (status = 400, body = ErrorList), (status = 401, body = ErrorList)))]
-pub(crate) async fn list(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let wanted = ListRequest::read(&HOSTS, request.query_string())?;
-    let mut reader = wanted.reader(&HOSTS, &state).await?;
+pub(crate) async fn list(call: Call) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let wanted = ListRequest::read(&HOSTS, call.request.query_string())?;
+    let mut reader = wanted.reader(&HOSTS, &call).await?;
     let ListRequest { page, filters } = wanted;
     let rows = ringfence_db::hosts_page(&mut reader, &filters, &page).await?;
-    let last = rows.last().map(|row| row.host.id.0);
-    let links = next_link("/hosts", request.query_string(), page.limit, rows.len(), last);
+    let links = next_link(&call.request, page.limit, &rows, |row| row.host.id);
     Ok(HttpResponse::Ok().json(HostList {
         hosts: rows.into_iter().map(HostView::from).collect(),
         links,
@@ -182,54 +178,39 @@ async fn configured(
 }
 
 /// Shows a host.
-#[utoipa::path(get, path = "/hosts/{id}", operation_id = "show_host", tag = "hosts", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(get, path = "/hosts/{id}", operation_id = "show_host", tag = "hosts", params(IdOrName),
     responses((status = 200, body = HostView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
-pub(crate) async fn show(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    answer(&state, &id, HttpResponse::Ok()).await
+pub(crate) async fn show(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    answer(&call, &id, HttpResponse::Ok()).await
 }
 
 /// Adds a host.
 ///
 /// It is UNFENCED, and UNKNOWN until a source has seen it. Admins only.
 #[utoipa::path(post, path = "/hosts", operation_id = "create_host", tag = "hosts", request_body = HostBody,
-    responses((status = 201, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
-pub(crate) async fn create(
-    state: web::Data<State>,
-    caller: Caller,
-    body: Body<HostBody>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
+    responses((status = 201, body = HostView), NotCreated, (status = 404, body = ErrorList)))]
+pub(crate) async fn create(call: Call, body: Body<HostBody>) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
     let draft = HostDraft::from(body.0);
-    let host = state.engine.create_host(draft, &by).await?;
+    let host = call.engine.create_host(draft, &by).await?;
     let mut created = HttpResponse::Created();
     created.insert_header(("Location", format!("/hosts/{}", host.id)));
-    configured(&state, &host, created).await
+    configured(&call, &host, created).await
 }
 
 /// Changes what is configured of a host.
 ///
 /// Name, backend, cloud, known_as, zone and parameters say which machine it is: they stay while it is FENCED, partly fenced or in an
 /// operation. Admins only. With `If-Match`, only if it was not changed since.
-#[utoipa::path(patch, path = "/hosts/{id}", operation_id = "update_host", tag = "hosts", request_body = HostPatch,
-    params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+#[utoipa::path(patch, path = "/hosts/{id}", operation_id = "update_host", tag = "hosts", request_body = HostPatch, params(IdOrName),
+    responses((status = 200, body = HostView), NotChanged))]
 pub(crate) async fn update(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<HostPatch>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
+    let by = call.require(Role::Admin)?;
     let body = body.0;
     let change = HostChange {
         name: body.name,
@@ -241,26 +222,20 @@ pub(crate) async fn update(
         zone: body.zone,
         parameters: body.parameters.map(parameters),
     };
-    let host = state
+    let host = call
         .engine
-        .update_host(&id, change, if_match(&request)?, &by)
+        .update_host(&id, change, call.if_match()?, &by)
         .await?;
-    configured(&state, &host, HttpResponse::Ok()).await
+    configured(&call, &host, HttpResponse::Ok()).await
 }
 
 /// Removes a host.
 ///
 /// One that is FENCED, partly fenced or in an operation is kept: 409. Admins only.
-#[utoipa::path(delete, path = "/hosts/{id}", operation_id = "remove_host", tag = "hosts", params(("id" = String, Path, description = "id or name")),
-    responses((status = 204), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList), (status = 412, body = ErrorList)))]
-pub(crate) async fn remove(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    state.engine.delete_host(&id, if_match(&request)?, &by).await?;
+#[utoipa::path(delete, path = "/hosts/{id}", operation_id = "remove_host", tag = "hosts", params(IdOrName),
+    responses((status = 204), NotRemoved))]
+pub(crate) async fn remove(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    call.engine.delete_host(&id, call.if_match()?, &by).await?;
     Ok(HttpResponse::NoContent().finish())
 }

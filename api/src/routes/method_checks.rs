@@ -1,15 +1,14 @@
 //! `GET /methods/{id}/checks`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
-use crate::state::State;
 use crate::tokens::Role;
 use crate::view::method_check::MethodCheckView;
 
@@ -65,27 +64,24 @@ impl MethodCheckQuery {
 
 /// Lists what a method's devices last answered, by host.
 #[utoipa::path(get, path = "/methods/{id}/checks", operation_id = "list_method_checks", tag = "configuration",
-    params(("id" = String, Path, description = "id or name"), MethodCheckQuery),
+    params(IdOrName, MethodCheckQuery),
     responses((status = 200, body = MethodCheckList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
 pub(crate) async fn list(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     query: web::Query<MethodCheckQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
+    call.require(Role::Reader)?;
     let limit = limit(query.limit.as_deref())?;
     let (failing, marker) = (query.failing()?, query.marker()?);
-    let mut reader = state.engine.db().reader();
+    let mut reader = call.engine.db().reader();
     let method = ringfence_db::method(&mut reader, &id)
         .await?
         .ok_or_else(|| ApiError::not_found("method", &id))?;
     let rows = ringfence_db::method_checks_page(&mut reader, method.id, failing, marker, limit).await?;
-    let last = rows.last().map(|row| row.id);
-    let links = next_link(request.path(), request.query_string(), limit, rows.len(), last);
-    let now = state.engine.clock().now();
+    let links = next_link(&call.request, limit, &rows, |row| row.id);
+    let now = call.engine.clock().now();
     Ok(HttpResponse::Ok().json(MethodCheckList {
         checks: rows
             .into_iter()

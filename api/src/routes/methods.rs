@@ -2,19 +2,18 @@
 
 use std::collections::HashMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use ringfence_core::Method;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, is_known, tag};
+use crate::call::{Call, IdOrName};
+use crate::conditional::{is_known, tag};
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
-use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced, created, replaced};
-use crate::state::State;
+use crate::routes::configured::{NotChanged, NotCreated, NotRemoved, created, replaced};
 use crate::tokens::Role;
 use crate::view::method::{MethodBody, MethodView};
 use crate::view::method_check::ChecksView;
@@ -46,13 +45,13 @@ pub(crate) struct CheckView {
 /// Lists methods.
 #[utoipa::path(get, path = "/methods", operation_id = "list_methods", tag = "configuration",
     responses((status = 200, body = MethodList), (status = 401, body = ErrorList)))]
-pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let mut reader = state.engine.db().reader();
+pub(crate) async fn list(call: Call) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let mut reader = call.engine.db().reader();
     let methods = ringfence_db::list_methods(&mut reader, MAX_LIMIT).await?;
     let checks = ringfence_db::check_summaries(&mut reader, None).await?;
     let checks: HashMap<_, _> = checks.iter().map(|checks| (checks.method_id, checks)).collect();
-    let now = state.engine.clock().now();
+    let now = call.engine.clock().now();
     let view = |method: Method| {
         let checks = checks.get(&method.id).map(|checks| ChecksView::new(checks, now));
         MethodView {
@@ -70,36 +69,27 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 /// A fence agent's parameters are checked against its own metadata by a worker of the zone. Admins only.
 #[utoipa::path(post, path = "/methods", operation_id = "create_method", tag = "configuration", request_body = MethodBody,
     responses((status = 201, body = MethodView), NotCreated, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
-pub(crate) async fn create(
-    state: web::Data<State>,
-    caller: Caller,
-    body: Body<MethodBody>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    let method = state.engine.create_method(body.0.draft()?, &by).await?;
+pub(crate) async fn create(call: Call, body: Body<MethodBody>) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    let method = call.engine.create_method(body.0.draft()?, &by).await?;
     Ok(created(method, Vec::new()))
 }
 
 /// Shows a method.
-#[utoipa::path(get, path = "/methods/{id}", operation_id = "show_method", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(get, path = "/methods/{id}", operation_id = "show_method", tag = "configuration", params(IdOrName),
     responses((status = 200, body = MethodView), (status = 304, description = "`If-None-Match` names it as it is"), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
-pub(crate) async fn show(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let mut reader = state.engine.db().reader();
+pub(crate) async fn show(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let mut reader = call.engine.db().reader();
     let method = ringfence_db::method(&mut reader, &id)
         .await?
         .ok_or_else(|| ApiError::not_found("method", &id))?;
     // The tag is that of the configuration, which the last answers are no part of.
-    if is_known(&request, method.revision) {
+    if is_known(&call.request, method.revision) {
         return Ok(tag(&mut HttpResponse::NotModified(), method.revision).finish());
     }
     let checks = ringfence_db::check_summaries(&mut reader, Some(method.id)).await?;
-    let now = state.engine.clock().now();
+    let now = call.engine.clock().now();
     let mut answer = HttpResponse::Ok();
     let answer = tag(&mut answer, method.revision);
     Ok(answer.json(MethodView {
@@ -109,53 +99,37 @@ pub(crate) async fn show(
 }
 
 /// Puts a method in the place of one. Admins only.
-#[utoipa::path(put, path = "/methods/{id}", operation_id = "replace_method", tag = "configuration", request_body = MethodBody,
-    params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = MethodView), NotReplaced, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+#[utoipa::path(put, path = "/methods/{id}", operation_id = "replace_method", tag = "configuration", request_body = MethodBody, params(IdOrName),
+    responses((status = 200, body = MethodView), NotChanged, (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
 pub(crate) async fn replace(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<MethodBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    let method = state
+    let by = call.require(Role::Admin)?;
+    let method = call
         .engine
-        .update_method(&id, body.0.draft()?, if_match(&request)?, &by)
+        .update_method(&id, body.0.draft()?, call.if_match()?, &by)
         .await?;
-    let warnings = state.engine.method_warnings(&method).await;
+    let warnings = call.engine.method_warnings(&method).await;
     Ok(replaced(method, warnings))
 }
 
 /// Removes a method that no plan names. Admins only.
-#[utoipa::path(delete, path = "/methods/{id}", operation_id = "remove_method", tag = "configuration", params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(delete, path = "/methods/{id}", operation_id = "remove_method", tag = "configuration", params(IdOrName),
     responses((status = 204), NotRemoved))]
-pub(crate) async fn remove(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    state.engine.delete_method(&id, if_match(&request)?, &by).await?;
+pub(crate) async fn remove(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    call.engine.delete_method(&id, call.if_match()?, &by).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// Asks a method's device for its state, through a worker. Nothing is changed.
-#[utoipa::path(post, path = "/methods/{id}/check", operation_id = "check_method", tag = "configuration", request_body = CheckBody,
-    params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = CheckView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 413, body = ErrorList), (status = 415, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
-pub(crate) async fn check(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-    body: Body<CheckBody>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Service)?;
-    let check = state.engine.check_method(&id, body.0.host.as_deref()).await?;
+#[utoipa::path(post, path = "/methods/{id}/check", operation_id = "check_method", tag = "configuration", request_body = CheckBody, params(IdOrName),
+    responses((status = 200, body = CheckView), NotCreated, (status = 404, body = ErrorList), (status = 502, body = ErrorList), (status = 503, body = ErrorList)))]
+pub(crate) async fn check(call: Call, id: IdOrName, body: Body<CheckBody>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Service)?;
+    let check = call.engine.check_method(&id, body.0.host.as_deref()).await?;
     Ok(HttpResponse::Ok().json(CheckView {
         observation: ObservationView::from(&check.observation),
         worker: check.worker,

@@ -5,7 +5,6 @@ pub(crate) mod audit;
 pub(crate) mod bulk;
 mod configured;
 pub(crate) mod confirm;
-pub(crate) mod confirm_released;
 pub(crate) mod deliveries;
 pub(crate) mod docs;
 pub(crate) mod drivers;
@@ -90,7 +89,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/sources/{source}").route(web::delete().to(sources::forget)))
         .service(at("/hosts/{id}/fence").route(web::post().to(fence::fence)))
         .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))
-        .service(at("/hosts/{id}/confirm-released").route(web::post().to(confirm_released::confirm)))
+        .service(at("/hosts/{id}/confirm-released").route(web::post().to(confirm::confirm_released)))
         .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
         .service(at("/hosts/{id}/evacuate").route(web::post().to(evacuate::evacuate)))
         .service(at("/hosts/{id}/explanation").route(web::get().to(explanation::explain)))

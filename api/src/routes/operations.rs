@@ -1,6 +1,6 @@
 //! `/operations`.
 
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use ringfence_core::{Operation, OperationId};
 use ringfence_db::{Asked, Filters, HostRow, OPERATIONS, Test};
 use serde::Serialize;
@@ -9,13 +9,14 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, tag};
+use crate::call::Call;
+use crate::conditional::tag;
 use crate::error::ErrorList;
 use crate::listing::{self, ListRequest};
 use crate::paging::{Link, next_link};
 use crate::request_log::{note_operation, note_read_operation};
+use crate::routes::configured::NotChanged;
 use crate::routes::reason::ReasonBody;
 use crate::state::State;
 use crate::tokens::Role;
@@ -111,24 +112,14 @@ pub(crate) fn shown(
 #[utoipa::path(get, path = "/operations", operation_id = "list_operations", tag = "operations", params(OperationQuery),
     responses((status = 200, body = OperationList), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
-pub(crate) async fn list(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let wanted = ListRequest::read(&OPERATIONS, request.query_string())?;
-    let mut reader = wanted.reader(&OPERATIONS, &state).await?;
+pub(crate) async fn list(call: Call) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let wanted = ListRequest::read(&OPERATIONS, call.request.query_string())?;
+    let mut reader = wanted.reader(&OPERATIONS, &call).await?;
     let ListRequest { page, filters } = wanted;
-    require_hosts(&state, &filters).await?;
+    require_hosts(&call, &filters).await?;
     let rows = ringfence_db::operations_page(&mut reader, &filters, &page).await?;
-    let links = next_link(
-        "/operations",
-        request.query_string(),
-        page.limit,
-        rows.len(),
-        rows.last().map(|o| o.id.0),
-    );
+    let links = next_link(&call.request, page.limit, &rows, |operation| operation.id);
     let mut operations = Vec::with_capacity(rows.len());
     for operation in rows {
         let host = ringfence_db::host_row(&mut reader, &operation.host_id.to_string()).await?;
@@ -141,15 +132,11 @@ pub(crate) async fn list(
 #[utoipa::path(get, path = "/operations/{id}", operation_id = "show_operation", tag = "operations", params(("id" = Uuid, Path)),
     responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
-pub(crate) async fn show(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
+pub(crate) async fn show(call: Call, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
     let id = operation_id(&id)?;
     note_read_operation(OperationId(id));
-    answer(&state, id, HttpResponse::Ok()).await
+    answer(&call, id, HttpResponse::Ok()).await
 }
 
 /// Stops an operation.
@@ -157,41 +144,33 @@ pub(crate) async fn show(
 /// What has been proven stays. Attempts that no worker has claimed never act; the others end by their deadline.
 #[utoipa::path(post, path = "/operations/{id}/cancel", operation_id = "cancel_operation", tag = "operations", request_body = ReasonBody,
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+    responses((status = 200, body = OperationView), NotChanged))]
 pub(crate) async fn cancel(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
+    call: Call,
     id: web::Path<String>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
-    let operation = state
+    let by = call.require_to_change(Role::Service)?;
+    let operation = call
         .engine
         .cancel(changed_operation(&id)?, &body.0.reason, &by)
         .await?;
-    answer(&state, operation.id.0, HttpResponse::Ok()).await
+    answer(&call, operation.id.0, HttpResponse::Ok()).await
 }
 
 /// Tries again what failed in an operation that waits for an operator.
 #[utoipa::path(post, path = "/operations/{id}/retry", operation_id = "retry_operation", tag = "operations", request_body = ReasonBody,
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = OperationView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+    responses((status = 200, body = OperationView), NotChanged))]
 pub(crate) async fn retry(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
+    call: Call,
     id: web::Path<String>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
-    let operation = state
+    let by = call.require_to_change(Role::Service)?;
+    let operation = call
         .engine
         .retry(changed_operation(&id)?, &body.0.reason, &by)
         .await?;
-    answer(&state, operation.id.0, HttpResponse::Ok()).await
+    answer(&call, operation.id.0, HttpResponse::Ok()).await
 }

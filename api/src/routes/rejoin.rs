@@ -1,16 +1,14 @@
 //! `POST /hosts/{id}/rejoin`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
-use crate::error::ErrorList;
+use crate::call::{Call, IdOrName};
+use crate::routes::configured::NotChanged;
 use crate::routes::fence;
-use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 use crate::view::operation::OperationView;
@@ -33,28 +31,21 @@ pub(crate) struct RejoinBody {
 
 /// Takes a host back.
 ///
-/// Power, workloads, storage, network, each read as released; then UNFENCED.
-#[utoipa::path(post, path = "/hosts/{id}/rejoin", operation_id = "rejoin_host", tag = "fencing", request_body = RejoinBody,
-    params(("id" = String, Path, description = "id or name")),
+/// Power, workloads, storage, network, each seen to be given back; then UNFENCED.
+#[utoipa::path(post, path = "/hosts/{id}/rejoin", operation_id = "rejoin_host", tag = "fencing", request_body = RejoinBody, params(IdOrName),
     responses((status = 200, description = "It is UNFENCED already", body = HostView),
         (status = 202, description = "A rejoin is running; see Location", body = OperationView),
-        (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 403, body = ErrorList),
-        (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList)))]
+        NotChanged))]
 pub(crate) async fn rejoin(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<RejoinBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
+    let by = call.require_to_change(Role::Service)?;
     let body = body.0;
     fence::answer(
-        &state,
-        state
-            .engine
+        &call,
+        call.engine
             .rejoin(&id, &body.reason, body.boot_confirmed, &by)
             .await?,
     )

@@ -1,15 +1,13 @@
 //! `DELETE /hosts/{id}/sources/{source}`: a person removes a source that reports no more.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::if_match;
-use crate::error::ErrorList;
+use crate::call::Call;
+use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
 use crate::routes::reason::ReasonBody;
-use crate::state::State;
 use crate::tokens::Role;
 use crate::view::host::HostView;
 
@@ -18,21 +16,17 @@ use crate::view::host::HostView;
 /// What it said of the host counts no longer. One that reports again is there again.
 #[utoipa::path(delete, path = "/hosts/{id}/sources/{source}", operation_id = "forget_source", tag = "hosts", request_body = ReasonBody,
     params(("id" = String, Path, description = "id or name"), ("source" = String, Path, description = "its name, as in the host's `sources`")),
-    responses((status = 200, body = HostView), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 404, body = ErrorList), (status = 409, body = ErrorList),
-        (status = 412, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
+    responses((status = 200, body = HostView), NotChanged))]
 pub(crate) async fn forget(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
+    call: Call,
     path: web::Path<(String, String)>,
     body: Body<ReasonBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?.only_at(if_match(&request)?);
+    let by = call.require_to_change(Role::Service)?;
     let (id, source) = path.into_inner();
-    let left = state
+    let left = call
         .engine
         .forget_source(&id, &source, &body.0.reason, &by)
         .await?;
-    hosts::answer(&state, &left.host.id.to_string(), HttpResponse::Ok()).await
+    hosts::answer(&call, &left.host.id.to_string(), HttpResponse::Ok()).await
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use futures_util::{StreamExt, stream};
 use ringfence_engine::{EngineError, Listener};
 use serde::Deserialize;
@@ -10,10 +10,9 @@ use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::Call;
 use crate::error::ErrorList;
 use crate::routes::events::{host_id, refuse_gap, sequence};
-use crate::state::State;
 use crate::streams::OpenStream;
 use crate::tokens::Role;
 use crate::view::event::EventView;
@@ -47,30 +46,26 @@ pub(crate) struct StreamQuery {
     responses((status = 200, description = "Events, each with its number as id", content_type = "text/event-stream", body = String),
         (status = 400, body = ErrorList), (status = 401, body = ErrorList), (status = 404, body = ErrorList),
         (status = 410, body = ErrorList)))]
-pub(crate) async fn stream(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    query: web::Query<StreamQuery>,
-) -> Result<HttpResponse, ApiError> {
-    let actor = caller.require(Role::Reader)?.actor;
-    let last = request
+pub(crate) async fn stream(call: Call, query: web::Query<StreamQuery>) -> Result<HttpResponse, ApiError> {
+    let actor = call.require(Role::Reader)?.actor;
+    let last = call
+        .request
         .headers()
         .get("last-event-id")
         .map(|value| value.to_str().unwrap_or_default());
     let after = match (last, query.after.as_deref()) {
         (Some(text), _) => sequence("Last-Event-ID", text)?,
         (None, Some(text)) => sequence("after", text)?,
-        (None, None) => ringfence_db::last_sequence(&mut state.engine.db().reader()).await?,
+        (None, None) => ringfence_db::last_sequence(&mut call.engine.db().reader()).await?,
     };
-    let open = state.streams.open(actor)?;
-    let removed = ringfence_db::events_removed_up_to(&mut state.engine.db().reader()).await?;
+    let open = call.streams.open(actor)?;
+    let removed = ringfence_db::events_removed_up_to(&mut call.engine.db().reader()).await?;
     refuse_gap(after, removed)?;
-    let host_id = host_id(&state, query.host.as_deref()).await?;
+    let host_id = host_id(&call, query.host.as_deref()).await?;
     let listener = Stream {
-        listener: state.engine.listen(after, host_id),
-        stop: state.stop.clone(),
-        watch: caller.watch(&state),
+        listener: call.engine.listen(after, host_id),
+        stop: call.stop.clone(),
+        watch: call.caller.watch(&call.state),
         is_over: false,
         _open: open,
     };

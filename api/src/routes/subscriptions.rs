@@ -1,6 +1,6 @@
 //! `/subscriptions`.
 
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use ringfence_core::Subscription;
 use ringfence_db::Progress;
 use ringfence_engine::Secret;
@@ -8,12 +8,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiError;
-use crate::auth::Caller;
 use crate::body::Body;
-use crate::conditional::{if_match, tag};
+use crate::call::{Call, IdOrName};
+use crate::conditional::tag;
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
-use crate::routes::configured::{NotCreated, NotRemoved, NotReplaced};
+use crate::routes::configured::{NotChanged, NotCreated, NotRemoved};
 use crate::state::State;
 use crate::tokens::Role;
 use crate::view::subscription::{SubscriptionBody, SubscriptionView};
@@ -27,13 +27,13 @@ pub(crate) struct SubscriptionList {
 /// Lists subscriptions.
 #[utoipa::path(get, path = "/subscriptions", operation_id = "list_subscriptions", tag = "subscriptions",
     responses((status = 200, body = SubscriptionList), (status = 401, body = ErrorList)))]
-pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let known = ringfence_db::list_subscriptions(&mut state.engine.db().reader(), MAX_LIMIT).await?;
-    let is_for_admin = caller.require(Role::Admin).is_ok();
+pub(crate) async fn list(call: Call) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let known = ringfence_db::list_subscriptions(&mut call.engine.db().reader(), MAX_LIMIT).await?;
+    let is_for_admin = call.require(Role::Admin).is_ok();
     let mut subscriptions = Vec::with_capacity(known.len());
     for subscription in known {
-        subscriptions.push(view(&state, is_for_admin, subscription).await?);
+        subscriptions.push(view(&call, is_for_admin, subscription).await?);
     }
     Ok(HttpResponse::Ok().json(SubscriptionList { subscriptions }))
 }
@@ -43,65 +43,48 @@ pub(crate) async fn list(state: web::Data<State>, caller: Caller) -> Result<Http
 /// The answer holds the secret that deliveries are signed with; it is not shown again. Admins only.
 #[utoipa::path(post, path = "/subscriptions", operation_id = "create_subscription", tag = "subscriptions",
     request_body = SubscriptionBody, responses((status = 201, body = SubscriptionView), NotCreated))]
-pub(crate) async fn create(
-    state: web::Data<State>,
-    caller: Caller,
-    body: Body<SubscriptionBody>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    let (subscription, secret) = state.engine.create_subscription(body.0.into(), &by).await?;
+pub(crate) async fn create(call: Call, body: Body<SubscriptionBody>) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    let (subscription, secret) = call.engine.create_subscription(body.0.into(), &by).await?;
     let mut created = HttpResponse::Created();
     created.insert_header(("Location", format!("/subscriptions/{}", subscription.id)));
-    answer(created, &state, true, subscription, Some(&secret)).await
+    answer(created, &call, true, subscription, Some(&secret)).await
 }
 
 /// Shows a subscription.
-#[utoipa::path(get, path = "/subscriptions/{id}", operation_id = "show_subscription", tag = "subscriptions",
-    params(("id" = String, Path, description = "id or name")),
+#[utoipa::path(get, path = "/subscriptions/{id}", operation_id = "show_subscription", tag = "subscriptions", params(IdOrName),
     responses((status = 200, body = SubscriptionView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
-pub(crate) async fn show(
-    state: web::Data<State>,
-    caller: Caller,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    caller.require(Role::Reader)?;
-    let subscription = find(&state, &id).await?;
-    let is_for_admin = caller.require(Role::Admin).is_ok();
-    answer(HttpResponse::Ok(), &state, is_for_admin, subscription, None).await
+pub(crate) async fn show(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    let subscription = find(&call, &id).await?;
+    let is_for_admin = call.require(Role::Admin).is_ok();
+    answer(HttpResponse::Ok(), &call, is_for_admin, subscription, None).await
 }
 
 /// Puts a subscription in the place of one; its secret stays. Admins only.
 #[utoipa::path(put, path = "/subscriptions/{id}", operation_id = "replace_subscription", tag = "subscriptions",
-    request_body = SubscriptionBody, params(("id" = String, Path, description = "id or name")),
-    responses((status = 200, body = SubscriptionView), NotReplaced))]
+    request_body = SubscriptionBody, params(IdOrName),
+    responses((status = 200, body = SubscriptionView), NotChanged))]
 pub(crate) async fn replace(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
+    call: Call,
+    id: IdOrName,
     body: Body<SubscriptionBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    let subscription = state
+    let by = call.require(Role::Admin)?;
+    let subscription = call
         .engine
-        .update_subscription(&id, body.0.into(), if_match(&request)?, &by)
+        .update_subscription(&id, body.0.into(), call.if_match()?, &by)
         .await?;
-    answer(HttpResponse::Ok(), &state, true, subscription, None).await
+    answer(HttpResponse::Ok(), &call, true, subscription, None).await
 }
 
 /// Removes a subscription with its log of deliveries. Admins only.
-#[utoipa::path(delete, path = "/subscriptions/{id}", operation_id = "remove_subscription", tag = "subscriptions",
-    params(("id" = String, Path, description = "id or name")), responses((status = 204), NotRemoved))]
-pub(crate) async fn remove(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    state
-        .engine
-        .delete_subscription(&id, if_match(&request)?, &by)
+#[utoipa::path(delete, path = "/subscriptions/{id}", operation_id = "remove_subscription", tag = "subscriptions", params(IdOrName),
+    responses((status = 204), NotRemoved))]
+pub(crate) async fn remove(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    call.engine
+        .delete_subscription(&id, call.if_match()?, &by)
         .await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -110,17 +93,12 @@ pub(crate) async fn remove(
 ///
 /// The answer holds it; it is not shown again. For a day, deliveries are signed with both. Admins only.
 #[utoipa::path(post, path = "/subscriptions/{id}/rotate-secret", operation_id = "rotate_subscription_secret",
-    tag = "subscriptions", params(("id" = String, Path, description = "id or name")),
+    tag = "subscriptions", params(IdOrName),
     responses((status = 200, body = SubscriptionView), NotRemoved))]
-pub(crate) async fn rotate_secret(
-    state: web::Data<State>,
-    caller: Caller,
-    request: HttpRequest,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
-    let (subscription, secret) = state.engine.rotate_secret(&id, if_match(&request)?, &by).await?;
-    answer(HttpResponse::Ok(), &state, true, subscription, Some(&secret)).await
+pub(crate) async fn rotate_secret(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
+    let (subscription, secret) = call.engine.rotate_secret(&id, call.if_match()?, &by).await?;
+    answer(HttpResponse::Ok(), &call, true, subscription, Some(&secret)).await
 }
 
 /// The subscription with this id or name.

@@ -46,16 +46,25 @@ pub struct RemoteArgs {
     /// Data directory of a standalone service
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// How to answer.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How to answer.
+#[derive(Clone, Debug, Default, Args)]
+pub struct OutputArgs {
     /// How to answer
     #[arg(
-        long,
-        short,
+        id = "output",
+        long = "output",
+        short = 'o',
         global = true,
         value_enum,
         default_value_t,
         value_name = "FORMAT"
     )]
-    pub output: Format,
+    pub format: Format,
 }
 
 /// How to answer.

@@ -49,10 +49,7 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
 }
 
 fn damaged(file: &Path, why: impl Into<String>) -> CliError {
-    CliError::Content {
-        path: file.to_owned(),
-        why: format!("cannot be restored: {}", why.into()),
-    }
+    CliError::content(file, format!("cannot be restored: {}", why.into()))
 }
 
 fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError> {
@@ -94,7 +91,10 @@ fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError>
     }
     match missing.first() {
         None => Ok(manifest),
-        Some(name) => Err(damaged(file, format!("{name} is missing: the file is incomplete"))),
+        Some(name) => Err(damaged(
+            file,
+            format!("{name} is missing: the file is incomplete"),
+        )),
     }
 }
 

@@ -59,15 +59,12 @@ impl Contexts {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(CliError::file("read the contexts from", path, error)),
         };
-        let content = |why: String| CliError::Content {
-            path: path.clone(),
-            why,
-        };
         if text.len() > MAX_BYTES {
-            return Err(content("is longer than 1 MiB".to_owned()));
+            return Err(CliError::content(path, "is longer than 1 MiB"));
         }
-        let contexts: Self = toml::from_str(&text)
-            .map_err(|error| content(format!("is no file of contexts: {}", error.message())))?;
+        let contexts: Self = toml::from_str(&text).map_err(|error| {
+            CliError::content(&path, format!("is no file of contexts: {}", error.message()))
+        })?;
         Ok(Self { path, ..contexts })
     }
 

@@ -10,7 +10,7 @@ use url::Url;
 use super::context::Contexts;
 use crate::args::RemoteArgs;
 use crate::config::{Environment, data_dir};
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 
 /// The longest token file and `api.json`.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -206,10 +206,8 @@ impl Local {
     fn find(directory: &Path) -> Result<Option<Self>, CliError> {
         let path = directory.join(API_FILE);
         let Some(text) = read(&path)? else { return Ok(None) };
-        let file: ApiFile = serde_json::from_str(&text).map_err(|error| CliError::Content {
-            path: path.clone(),
-            why: format!("cannot be read: {error}"),
-        })?;
+        let file: ApiFile = serde_json::from_str(&text)
+            .map_err(|error| CliError::content(path, format!("cannot be read: {error}")))?;
         Ok(Some(Self {
             url: parse(&file.url)?,
             is_stale: is_unlocked(&directory.join(LOCK_FILE)),
@@ -251,11 +249,7 @@ fn given_token(remote: &RemoteArgs, environment: &Environment) -> Result<Option<
     };
     let is_usable = |text: &&str| text.bytes().all(|byte| byte.is_ascii_graphic());
     let token = Some(text.trim()).filter(is_usable);
-    let bad = || {
-        CliError::Config(Complaints::one(
-            "RINGFENCE_TOKEN holds something else than a token",
-        ))
-    };
+    let bad = || CliError::config("RINGFENCE_TOKEN holds something else than a token");
     token.map(|token| Some(token.to_owned())).ok_or_else(bad)
 }
 
@@ -263,11 +257,7 @@ fn given_token(remote: &RemoteArgs, environment: &Environment) -> Result<Option<
 fn token(text: &str, path: &Path) -> Result<String, CliError> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let why = "holds something else than one token".to_owned();
-        return Err(CliError::Content {
-            path: path.to_owned(),
-            why,
-        });
+        return Err(CliError::content(path, "holds something else than one token"));
     }
     Ok(text.to_owned())
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::completed::contexts;
-use crate::args::Format;
+use crate::args::OutputArgs;
 use crate::client::{Context, Contexts, check_url};
 use crate::config::Environment;
 use crate::error::CliError;
@@ -16,16 +16,9 @@ use crate::output::{Cell, Screen, Table};
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct ContextArgs {
-    /// How to answer
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    pub output: Format,
+    /// How to answer.
+    #[command(flatten)]
+    pub output: OutputArgs,
     /// What to do.
     #[command(subcommand)]
     command: ContextCommand,
@@ -73,7 +66,7 @@ struct SetArgs {
 }
 
 pub fn run(args: ContextArgs, environment: &Environment) -> Result<(), CliError> {
-    let mut screen = Screen::new(args.output);
+    let mut screen = Screen::new(args.output.format);
     let mut known = Contexts::read(environment)?;
     let done = match args.command {
         ContextCommand::List => return list(&mut screen, &known),

@@ -4,9 +4,9 @@ use clap::{Args, Subcommand};
 use ringfence_bus::{AmqpBus, Bus, DeadLetter, DeadLetters, Survey};
 use serde_json::{Value, json};
 
-use crate::args::{ConfigArgs, Format};
+use crate::args::{ConfigArgs, OutputArgs};
 use crate::config::{Environment, Settings};
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 use crate::output::{Cell, Screen, Table, time};
 use crate::services::parts;
 
@@ -14,16 +14,9 @@ use crate::services::parts;
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct DeadLetterArgs {
-    /// How to answer
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    pub output: Format,
+    /// How to answer.
+    #[command(flatten)]
+    pub output: OutputArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: DeadLetterCommand,
@@ -78,7 +71,7 @@ pub async fn run(args: DeadLetterArgs, environment: &Environment) -> Result<(), 
         DeadLetterCommand::Purge(args) => &args.config,
     };
     let bus = connect(&config.settings(environment, Vec::new())?).await?;
-    let mut screen = Screen::new(args.output);
+    let mut screen = Screen::new(args.output.format);
     let done = match &args.command {
         DeadLetterCommand::List(args) => list(&bus, args.limit, &mut screen).await,
         DeadLetterCommand::Purge(args) => purge(&bus, args.which.queue.as_deref(), &mut screen).await,
@@ -93,11 +86,11 @@ fn fault(error: ringfence_bus::BusError) -> CliError {
 
 async fn connect(settings: &Settings) -> Result<AmqpBus, CliError> {
     if settings.bus.url.is_none() {
-        return Err(CliError::Config(Complaints::one(
-            "bus.url is not set, so there is no broker to ask; name the services' configuration with --config, or set \
+        return Err(CliError::config(
+            "bus.url is not set, so that there is no broker to ask; name the services' configuration with --config, or set \
              RINGFENCE_BUS_URL. A standalone service has no broker: its dead letters are in its memory and end with it, and its \
-             log reports each with the words \"a message went to the dead letters\"",
-        )));
+             log tells each with the words \"a message went to the dead letters\"",
+        ));
     }
     let config = parts::broker_config("dead-letter", "cli", settings)?;
     AmqpBus::connect(config).await.map_err(fault)

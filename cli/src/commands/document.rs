@@ -7,16 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::error::CliError;
 
-/// The longest file; the API takes less.
-const MAX_BYTES: u64 = 1024 * 1024;
-
-/// Reads an object from a file, `-` for standard input. Text that does not begin with a brace is TOML.
+/// Reads an object from a file of 1 MiB at most, `-` for standard input; the API takes less. What does not begin with a brace is TOML.
 pub fn read(path: &Path) -> Result<Map<String, Value>, CliError> {
-    let text = text(path)?;
-    let content = |why: String| CliError::Content {
-        path: path.to_owned(),
-        why,
-    };
+    let text = text(path, 1)?;
+    let content = |why: String| CliError::content(path, why);
     let value: Value = if text.trim_start().starts_with('{') {
         serde_json::from_str(&text).map_err(|error| content(format!("is not JSON: {error}")))?
     } else {
@@ -39,24 +33,22 @@ fn not_toml(text: &str, error: &toml::de::Error) -> String {
     format!("is not TOML: {}{place}", error.message())
 }
 
-/// The text of a file, `-` for standard input.
-pub fn text(path: &Path) -> Result<String, CliError> {
+/// The text of a file of so many MiB at most, `-` for standard input.
+pub fn text(path: &Path, max_mib: u64) -> Result<String, CliError> {
     let fault = |source| CliError::file("read", path, source);
     let reader: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin())
     } else {
         Box::new(std::fs::File::open(path).map_err(fault)?)
     };
+    let max_bytes = max_mib * 1024 * 1024;
     let mut text = String::new();
     reader
-        .take(MAX_BYTES + 1)
+        .take(max_bytes + 1)
         .read_to_string(&mut text)
         .map_err(fault)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(CliError::Content {
-            path: path.to_owned(),
-            why: "is longer than 1 MiB".to_owned(),
-        });
+    if text.len() as u64 > max_bytes {
+        return Err(CliError::content(path, format!("is longer than {max_mib} MiB")));
     }
     Ok(text)
 }

@@ -37,18 +37,18 @@ use crate::{logging, services};
 #[must_use]
 pub fn format_of(command: &Command) -> Format {
     match command {
-        Command::Host(Remote { remote, .. }) => remote.output,
-        Command::Operation(Remote { remote, .. }) => remote.output,
-        Command::Event(Remote { remote, .. }) => remote.output,
-        Command::Audit(Remote { remote, .. }) => remote.output,
-        Command::Method(Remote { remote, .. }) => remote.output,
-        Command::Plan(Remote { remote, .. }) => remote.output,
-        Command::Segment(Remote { remote, .. }) => remote.output,
-        Command::Subscription(Remote { remote, .. }) => remote.output,
-        Command::Token(args) => args.output,
-        Command::Context(args) => args.output,
-        Command::Version(args) => args.remote.output,
-        Command::DeadLetter(args) => args.output,
+        Command::Host(Remote { remote, .. }) => remote.output.format,
+        Command::Operation(Remote { remote, .. }) => remote.output.format,
+        Command::Event(Remote { remote, .. }) => remote.output.format,
+        Command::Audit(Remote { remote, .. }) => remote.output.format,
+        Command::Method(Remote { remote, .. }) => remote.output.format,
+        Command::Plan(Remote { remote, .. }) => remote.output.format,
+        Command::Segment(Remote { remote, .. }) => remote.output.format,
+        Command::Subscription(Remote { remote, .. }) => remote.output.format,
+        Command::Token(args) => args.output.format,
+        Command::Context(args) => args.output.format,
+        Command::Version(args) => args.remote.output.format,
+        Command::DeadLetter(args) => args.output.format,
         Command::Doctor(args) => args.output,
         Command::Config(_)
         | Command::Standalone(_)

@@ -26,7 +26,7 @@ impl Session {
         let client = Client::new(Place::find(remote, environment)?)?;
         Ok(Self {
             client,
-            screen: Screen::new(remote.output),
+            screen: Screen::new(remote.output.format),
         })
     }
 

@@ -184,7 +184,7 @@ pub async fn run(command: SubscriptionCommand, session: &mut Session) -> Result<
 /// The URL that was given, or that a file holds: a URL may be a secret, which other users of the machine see among the arguments.
 fn url_of(given: Option<String>, file: Option<&Path>) -> Result<Option<String>, CliError> {
     let Some(file) = file else { return Ok(given) };
-    let text = document::text(file)?;
+    let text = document::text(file, 1)?;
     Ok(Some(text.trim().to_owned()))
 }
 

@@ -8,10 +8,10 @@ use ringfence_api::Role;
 use ringfence_core::Timestamp;
 use serde_json::json;
 
-use crate::args::{ConfigArgs, Format, flag};
+use crate::args::{ConfigArgs, OutputArgs, flag};
 use crate::clock::now;
 use crate::config::Environment;
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 use crate::output::{Screen, Table, time};
 use crate::services::home;
 use crate::tokens;
@@ -29,16 +29,9 @@ pub struct TokenArgs {
     /// Configuration file
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How to answer
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    pub output: Format,
+    /// How to answer.
+    #[command(flatten)]
+    pub output: OutputArgs,
     /// What to do.
     #[command(subcommand)]
     command: TokenCommand,
@@ -111,7 +104,7 @@ fn duration(text: &str) -> Result<TimeDelta, String> {
 }
 
 pub fn run(args: TokenArgs, environment: &Environment) -> Result<(), CliError> {
-    let mut screen = Screen::new(args.output);
+    let mut screen = Screen::new(args.output.format);
     let path = file(&args, environment)?;
     match args.command {
         TokenCommand::Create {
@@ -146,10 +139,10 @@ fn file(args: &TokenArgs, environment: &Environment) -> Result<PathBuf, CliError
     match (&settings.api.tokens_file, found) {
         (None, Some(found)) => Ok(found),
         (Some(_), _) => settings.tokens_file().map(ToOwned::to_owned),
-        (None, None) => Err(CliError::Config(Complaints::one(
+        (None, None) => Err(CliError::config(
             "api.tokens_file is not set, and no standalone service was found; set it in the file or by RINGFENCE_API_TOKENS_FILE, \
              or name the data directory of a standalone service with --data-dir",
-        ))),
+        )),
     }
 }
 

@@ -12,7 +12,7 @@ const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Prints the version of this program, and the API versions of the service that is named or runs on this machine.
 pub async fn run(remote: &RemoteArgs, environment: &Environment) -> Result<(), CliError> {
-    let mut screen = Screen::new(remote.output);
+    let mut screen = Screen::new(remote.output.format);
     let place = match Place::find(remote, environment) {
         Ok(place) => Some(place),
         Err(CliError::Nowhere { .. }) => None,

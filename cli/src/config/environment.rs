@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 
 /// The environment variables of the process.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +28,7 @@ impl Environment {
         };
         match value.to_str() {
             Some(text) => Ok(Some(text)),
-            None => Err(CliError::Config(Complaints::one(format!(
-                "{name} is not UTF-8 text"
-            )))),
+            None => Err(CliError::config(format!("{name} is not UTF-8 text"))),
         }
     }
 

@@ -47,14 +47,13 @@ fn read_text(path: &Path) -> Result<String, CliError> {
     let file = std::fs::File::open(path).map_err(fault)?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
-    let content = |why: &str| CliError::Content {
-        path: path.to_owned(),
-        why: why.to_owned(),
-    };
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(content("is longer than 1 MiB; this is no configuration"));
+        return Err(CliError::content(
+            path,
+            "is longer than 1 MiB; this is no configuration",
+        ));
     }
-    String::from_utf8(bytes).map_err(|_| content("is not UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| CliError::content(path, "is not UTF-8 text"))
 }
 
 /// All values of the text; all other content becomes complaints.

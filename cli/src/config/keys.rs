@@ -21,39 +21,24 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// Reads the keys that sign messages on the bus.
 pub fn read_keys(path: &Path) -> Result<Keys, CliError> {
-    let content = |why: String| CliError::Content {
-        path: path.to_owned(),
-        why,
-    };
-    let keys = read(path)?
-        .into_iter()
-        .map(|(id, bytes)| Key::new(id, &bytes))
-        .collect::<Result<_, _>>()
-        .map_err(|error| content(error.to_string()))?;
-    Keys::new(keys).map_err(|error| content(error.to_string()))
+    let keys = read(path)?.into_iter().map(|(id, bytes)| Key::new(id, &bytes));
+    let keys = keys.collect::<Result<_, _>>().and_then(Keys::new);
+    keys.map_err(|error| CliError::content(path, error.to_string()))
 }
 
 /// Reads the keys from which the secrets of subscriptions are derived.
 pub fn read_webhook_keys(path: &Path) -> Result<WebhookKeys, CliError> {
-    let content = |why: String| CliError::Content {
-        path: path.to_owned(),
-        why,
-    };
     let keys = read(path)?
         .into_iter()
-        .map(|(id, bytes)| WebhookKey::new(id, bytes))
-        .collect::<Result<_, _>>()
-        .map_err(|error| content(error.to_string()))?;
-    WebhookKeys::new(keys).map_err(|error| content(error.to_string()))
+        .map(|(id, bytes)| WebhookKey::new(id, bytes));
+    let keys = keys.collect::<Result<_, _>>().and_then(WebhookKeys::new);
+    keys.map_err(|error| CliError::content(path, error.to_string()))
 }
 
 /// Reads a file of keys. A file with permissions for group or others is refused.
 fn read(path: &Path) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let fault = |source| CliError::file("read the keys", path, source);
-    let content = |why: String| CliError::Content {
-        path: path.to_owned(),
-        why,
-    };
+    let content = |why: String| CliError::content(path, why);
     let metadata = std::fs::metadata(path).map_err(fault)?;
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {

@@ -147,11 +147,8 @@ impl Layers {
                 keys.insert(name.to_owned(), value.clone());
             }
         }
-        serde_json::from_value(Json::Object(sections)).map_err(|error| {
-            CliError::Config(Complaints::one(format!(
-                "the configuration cannot be used: {error}"
-            )))
-        })
+        serde_json::from_value(Json::Object(sections))
+            .map_err(|error| CliError::config(format!("the configuration cannot be used: {error}")))
     }
 
     fn effective(&self) -> Vec<Effective> {

@@ -12,7 +12,7 @@ use super::sections::{
     KeystoneSettings, LogSettings, MetricsSettings, OpenStackSettings, OsloSettings, RetentionSettings,
     SchedulerHookSettings, StandaloneSettings, TraceSettings, WebhookSettings, WorkerSettings,
 };
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug, Deserialize)]
@@ -100,9 +100,9 @@ impl Settings {
             (None, Some(_)) => ("api.certificate_file", "api.key_file"),
             (Some(_), None) => ("api.key_file", "api.certificate_file"),
         };
-        Err(CliError::Config(Complaints::one(format!(
+        Err(CliError::config(format!(
             "{missing} is not set; {other} is, and the two are needed together"
-        ))))
+        )))
     }
 
     /// The interval between two reads, and the greatest age of a read. One late read must not close every gate.
@@ -110,10 +110,10 @@ impl Settings {
         let own = &self.scheduler_hook;
         let least = own.refresh_ms * 2;
         if own.max_age_ms < least {
-            return Err(CliError::Config(Complaints::one(format!(
+            return Err(CliError::config(format!(
                 "scheduler_hook.max_age_ms is {}; at least twice scheduler_hook.refresh_ms, {least}, is allowed",
                 own.max_age_ms
-            ))));
+            )));
         }
         let ms = Duration::from_millis;
         Ok((ms(own.refresh_ms), ms(own.max_age_ms)))
@@ -130,9 +130,5 @@ impl Settings {
 }
 
 fn needed<'a, T: ?Sized>(value: Option<&'a T>, key: &str, variable: &str) -> Result<&'a T, CliError> {
-    value.ok_or_else(|| {
-        CliError::Config(Complaints::one(format!(
-            "{key} is not set; set it in the file or by {variable}"
-        )))
-    })
+    value.ok_or_else(|| CliError::config(format!("{key} is not set; set it in the file or by {variable}")))
 }

@@ -14,17 +14,13 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use self::json::FlatJson;
 use crate::config::{LogFormat, LogSettings};
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 use crate::traces::SpanLayer;
 
 /// Starts logging; call once. Spans are of the highest level: they are there unless `log.level` is `off`.
 pub fn start(settings: &LogSettings, spans: Option<SpanLayer>) -> Result<(), CliError> {
-    let filter = EnvFilter::try_new(levels::directives(&settings.level)).map_err(|error| {
-        CliError::Config(Complaints::one(format!(
-            "log.level is {:?}: {error}",
-            settings.level
-        )))
-    })?;
+    let filter = EnvFilter::try_new(levels::directives(&settings.level))
+        .map_err(|error| CliError::config(format!("log.level is {:?}: {error}", settings.level)))?;
     let lines = fmt::layer().with_writer(std::io::stderr);
     let lines = match settings.format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),

@@ -8,7 +8,7 @@ use ringfence_core::SecretReference;
 use ringfence_workers::Secrets;
 
 use crate::config::{ApiSettings, KeystoneSettings, Settings};
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 use crate::open_files;
 
 /// The key of the reference to the password.
@@ -72,7 +72,7 @@ fn scopes(settings: &KeystoneSettings) -> Result<Vec<Scope>, CliError> {
         .as_ref()
         .ok_or_else(|| missing("keystone.scopes", allowed))?;
     let scopes: Result<Vec<Scope>, String> = texts.iter().map(|text| text.parse()).collect();
-    scopes.map_err(|why| CliError::Config(Complaints::one(format!("keystone.scopes {why}"))))
+    scopes.map_err(|why| CliError::config(format!("keystone.scopes {why}")))
 }
 
 fn authority(settings: &KeystoneSettings) -> Result<Option<Vec<u8>>, CliError> {
@@ -93,7 +93,7 @@ fn password(reference: SecretReference) -> Password {
 }
 
 fn missing(key: &str, allowed: &str) -> CliError {
-    CliError::Config(Complaints::one(format!(
+    CliError::config(format!(
         "{key} is not set, and keystone.url is; {allowed} is needed"
-    )))
+    ))
 }

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::clock::now;
 use crate::config::{Settings, UnknownHostsWord, read_keys, read_webhook_keys};
-use crate::error::{CliError, Complaints};
+use crate::error::CliError;
 use crate::platforms;
 
 /// Between two tries to reach a database that is away.
@@ -218,8 +218,7 @@ fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
     let mut adopted = BTreeMap::new();
     for pair in &own.adopt {
         let (cloud, segment) = pair.split_once(':').unwrap_or((pair, ""));
-        let fault =
-            |why: &str| CliError::Config(Complaints::one(format!("openstack.adopt has {pair:?}; {why}")));
+        let fault = |why: &str| CliError::config(format!("openstack.adopt has {pair:?}; {why}"));
         if !own.clouds.iter().any(|known| known == cloud) {
             let known = own.clouds.join(", ");
             return Err(fault(&format!(

@@ -14,10 +14,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// Reads the headers. A file with permissions for group or others is refused.
 pub(super) fn headers(path: &Path) -> Result<HeaderMap, CliError> {
     let fault = |source| CliError::file("read the headers", path, source);
-    let content = |why: String| CliError::Content {
-        path: path.to_owned(),
-        why,
-    };
+    let content = |why: String| CliError::content(path, why);
     let file = std::fs::File::open(path).map_err(fault)?;
     let mode = file.metadata().map_err(fault)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {

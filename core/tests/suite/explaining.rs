@@ -295,8 +295,7 @@ fn durations_come_from_the_newest_operation_that_has_them() {
     let job = world.deliver(0, "worker-1").unwrap();
     world.command(job);
     world.pass(1_300);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     let newest = world
         .trace
         .last()

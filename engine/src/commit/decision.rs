@@ -51,10 +51,7 @@ impl Outcome {
         leases: &mut HashMap<String, AttemptId>,
     ) -> Self {
         let Some(mut before) = before else {
-            return Self::Answered(Err(EngineError::NotFound {
-                kind: "host",
-                id: request.host_id.to_string(),
-            }));
+            return Self::Answered(Err(EngineError::not_found("host", request.host_id)));
         };
         let now = engine.time_for(before.host.updated_at);
         before.clock_set_at = engine.0.clock.set_at();

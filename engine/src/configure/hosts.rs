@@ -167,10 +167,7 @@ impl Engine {
         };
         let mut tx = self.0.db.begin().await?;
         let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
-            return Err(EngineError::NotFound {
-                kind: "host",
-                id: host.to_owned(),
-            });
+            return Err(EngineError::not_found("host", host));
         };
         let told = change.told();
         let mut host = change.of(&state.host, segment);
@@ -207,10 +204,7 @@ impl Engine {
         let known = self.state_of(host).await?.host;
         let mut tx = self.0.db.begin().await?;
         let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
-            return Err(EngineError::NotFound {
-                kind: "host",
-                id: host.to_owned(),
-            });
+            return Err(EngineError::not_found("host", host));
         };
         check_revision(revision, state.host.revision)?;
         may_remove(&state)?;

@@ -28,9 +28,8 @@ impl Engine {
         let mut unique = Unique::default();
         let host = |draft: HostDraft| {
             let segment = segments[&draft.segment].as_ref();
-            let segment = segment.ok_or_else(|| EngineError::NotFound {
-                kind: "segment",
-                id: draft.segment.clone().unwrap_or_default(),
+            let segment = segment.ok_or_else(|| {
+                EngineError::not_found("segment", draft.segment.as_deref().unwrap_or_default())
             })?;
             unique.add(draft.host(segment, now)?)
         };

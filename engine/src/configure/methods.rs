@@ -99,10 +99,7 @@ impl Engine {
     pub(crate) async fn method_of(&self, id: &str) -> Result<Method, EngineError> {
         ringfence_db::method(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound {
-                kind: "method",
-                id: id.to_owned(),
-            })
+            .ok_or_else(|| EngineError::not_found("method", id))
     }
 
     async fn check_method_draft(&self, method: &Method) -> Result<(), EngineError> {

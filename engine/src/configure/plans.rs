@@ -84,10 +84,7 @@ impl Engine {
     async fn known_plan(&self, id: &str) -> Result<Plan, EngineError> {
         ringfence_db::plan(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound {
-                kind: "plan",
-                id: id.to_owned(),
-            })
+            .ok_or_else(|| EngineError::not_found("plan", id))
     }
 
     async fn check_plan(&self, plan: &Plan) -> Result<(), EngineError> {

@@ -142,10 +142,7 @@ impl Engine {
         let wanted = id.map_or_else(|| DEFAULT_SEGMENT_ID.to_string(), ToOwned::to_owned);
         ringfence_db::segment(&mut self.0.db.reader(), &wanted)
             .await?
-            .ok_or(EngineError::NotFound {
-                kind: "segment",
-                id: wanted,
-            })
+            .ok_or_else(|| EngineError::not_found("segment", wanted))
     }
 }
 

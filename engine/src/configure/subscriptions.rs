@@ -224,10 +224,7 @@ impl Engine {
         let known = self.subscription_of(id).await?;
         let earlier = ringfence_db::delivery(&mut self.0.db.reader(), known.id, delivery)
             .await?
-            .ok_or_else(|| EngineError::NotFound {
-                kind: "delivery",
-                id: delivery.to_string(),
-            })?;
+            .ok_or_else(|| EngineError::not_found("delivery", delivery))?;
         let kind = match earlier.kind {
             DeliveryKind::Test => DeliveryKind::Test,
             DeliveryKind::Event | DeliveryKind::Redelivery => DeliveryKind::Redelivery,
@@ -296,10 +293,7 @@ impl Engine {
     async fn subscription_of(&self, id: &str) -> Result<Subscription, EngineError> {
         ringfence_db::subscription(&mut self.0.db.reader(), id)
             .await?
-            .ok_or_else(|| EngineError::NotFound {
-                kind: "subscription",
-                id: id.to_owned(),
-            })
+            .ok_or_else(|| EngineError::not_found("subscription", id))
     }
 
     /// The secret that deliveries of a subscription are signed with.

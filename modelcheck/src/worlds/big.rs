@@ -1,28 +1,23 @@
 //! One that takes minutes: it is searched by command.
 
 use super::parts::{lost, of, off_and_on, setting};
-use crate::{Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Chances, Configuration};
 
 pub(super) fn big() -> Configuration {
     Configuration {
         beginning: lost(),
         chances: Chances::of(&[
-            (Chance::Fence, 2),
-            (Chance::Rejoin, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 5),
-            (Chance::Pause, 1),
-            (Chance::Stranger, 1),
+            (Fence, 2),
+            (Rejoin, 1),
+            (Heal, 1),
+            (Tell, 1),
+            (Step, 5),
+            (Pause, 1),
+            (Stranger, 1),
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ProofEnded,
-            Goal::RunsFenced,
-            Goal::Unfenced,
-            Goal::TwoAct,
-        ],
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced, Unfenced, TwoAct],
         ..of(
             "big",
             "fences that switch the power on again, rejoins, and another party",

@@ -5,7 +5,9 @@ use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
 
 use super::parts::{cut_off, fencing, lost, of, once, setting, source};
-use crate::{Action, Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Action, Chances, Configuration};
 
 pub(super) fn all() -> Vec<Configuration> {
     let named = SimSource {
@@ -36,16 +38,16 @@ fn cut() -> Configuration {
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Cancel, 1),
-            (Chance::Step, 2),
-            (Chance::Pause, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Release, 1),
+            (Fence, 1),
+            (Cancel, 1),
+            (Step, 2),
+            (Pause, 1),
+            (Heal, 1),
+            (Tell, 1),
+            (Release, 1),
         ]),
         at_a_stroke: kinds(&[FencingKind::NetworkFence, FencingKind::NetworkUnfence]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::RunsFenced, Goal::FenceAsks],
+        goals: vec![Fenced, OpenGate, RunsFenced, FenceAsks],
         ..of(
             "cut",
             "a host that is cut off from storage and network",
@@ -67,12 +69,12 @@ fn whole() -> Configuration {
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[
-            (Chance::Rejoin, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 2),
-            (Chance::Pause, 1),
-            (Chance::Stranger, 1),
+            (Rejoin, 1),
+            (Heal, 1),
+            (Tell, 1),
+            (Step, 2),
+            (Pause, 1),
+            (Stranger, 1),
         ]),
         at_a_stroke: kinds(&[
             FencingKind::StorageFence,
@@ -81,14 +83,7 @@ fn whole() -> Configuration {
             FencingKind::StorageUnfence,
             FencingKind::NetworkUnfence,
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ProofEnded,
-            Goal::RunsFenced,
-            Goal::StorageBack,
-            Goal::Unfenced,
-        ],
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced, StorageBack, Unfenced],
         ..of(
             "whole",
             "a host that loses power, storage and network, in any order",
@@ -106,25 +101,19 @@ fn boots(name: &'static str, about: &'static str, monitor: SimSource) -> Configu
     Configuration {
         beginning: rebooted_and_cut(),
         chances: Chances::of(&[
-            (Chance::Rejoin, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 3),
-            (Chance::Reboot, 1),
-            (Chance::Step, 6),
-            (Chance::Pause, 1),
+            (Rejoin, 1),
+            (Heal, 1),
+            (Tell, 3),
+            (Reboot, 1),
+            (Step, 6),
+            (Pause, 1),
         ]),
         at_a_stroke: kinds(&[
             FencingKind::NetworkFence,
             FencingKind::NetworkUnfence,
             FencingKind::StorageUnfence,
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::StorageBack,
-            Goal::Unfenced,
-            Goal::RejoinAsks,
-        ],
+        goals: vec![Fenced, OpenGate, StorageBack, Unfenced, RejoinAsks],
         ..of(name, about, setting)
     }
 }

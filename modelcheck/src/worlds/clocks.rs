@@ -8,7 +8,9 @@ use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
 
 use super::parts::{fencing, of, off, off_and_on, once, policy, setting, source};
-use crate::{Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Chances, Configuration};
 
 pub(super) fn all() -> Vec<Configuration> {
     vec![engines(), clock_set(), clock_and_watchdog()]
@@ -27,14 +29,14 @@ fn engines() -> Configuration {
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[
-            (Chance::Engine, 2),
-            (Chance::Stranger, 1),
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 2),
-            (Chance::Step, 3),
+            (Engine, 2),
+            (Stranger, 1),
+            (Heal, 1),
+            (Cut, 1),
+            (Tell, 2),
+            (Step, 3),
         ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced],
         ..of(
             "engines",
             "two engines whose clocks differ, and a source whose clock is behind",
@@ -46,13 +48,8 @@ fn engines() -> Configuration {
 fn clock_set() -> Configuration {
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Clock, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 4),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::Lingers],
+        chances: Chances::of(&[(Clock, 1), (Heal, 1), (Tell, 1), (Step, 4)]),
+        goals: vec![Fenced, OpenGate, ProofEnded, Lingers],
         ..of(
             "clock-set",
             "a clock that is set, forwards or backwards",
@@ -74,13 +71,8 @@ fn clock_and_watchdog() -> Configuration {
     };
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Clock, 1),
-            (Chance::Tell, 5),
-            (Chance::Step, 5),
-            (Chance::Pause, 2),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::SelfFenced, Goal::Settling],
+        chances: Chances::of(&[(Clock, 1), (Tell, 5), (Step, 5), (Pause, 2)]),
+        goals: vec![Fenced, OpenGate, SelfFenced, Settling],
         ..of(
             "clock-alone",
             "a clock that is set while a host fences itself",

@@ -6,7 +6,9 @@ use ringfence_world::Manner;
 use ringfence_world::search::Setting;
 
 use super::parts::{fencing, lost, of, off, setting};
-use crate::{Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Chances, Configuration};
 
 pub(super) fn all() -> Vec<Configuration> {
     vec![words(), liar()]
@@ -20,22 +22,16 @@ fn words() -> Configuration {
     Configuration {
         beginning: lost(),
         chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Rejoin, 1),
-            (Chance::Say, 2),
-            (Chance::SayLate, 1),
-            (Chance::PlugIn, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 3),
+            (Fence, 1),
+            (Rejoin, 1),
+            (Say, 2),
+            (SayLate, 1),
+            (PlugIn, 1),
+            (Heal, 1),
+            (Tell, 1),
+            (Step, 3),
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ByWord,
-            Goal::ProofEnded,
-            Goal::Unfenced,
-        ],
+        goals: vec![Fenced, OpenGate, ByWord, ProofEnded, Unfenced],
         ..of(
             "words",
             "a controller that never answers, and a person who pulls the plugs and says so",
@@ -48,21 +44,15 @@ fn liar() -> Configuration {
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Rejoin, 1),
-            (Chance::Lie, 2),
-            (Chance::SayLate, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 2),
-            (Chance::Step, 2),
+            (Fence, 1),
+            (Rejoin, 1),
+            (Lie, 2),
+            (SayLate, 1),
+            (Heal, 1),
+            (Tell, 2),
+            (Step, 2),
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ByWord,
-            Goal::Hearsay,
-            Goal::RunsFenced,
-        ],
+        goals: vec![Fenced, OpenGate, ByWord, Hearsay, RunsFenced],
         ..of("liar", "a person who says what is not so", setting(off()))
     }
 }

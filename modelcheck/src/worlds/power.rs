@@ -8,7 +8,9 @@ use ringfence_world::plans::plan;
 use ringfence_world::search::Setting;
 
 use super::parts::{fenced, fencing, lost, of, off, off_and_on, once, policy, setting};
-use crate::{Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Chances, Configuration};
 
 pub(super) fn all() -> Vec<Configuration> {
     vec![
@@ -26,8 +28,8 @@ pub(super) fn all() -> Vec<Configuration> {
 fn tiny() -> Configuration {
     Configuration {
         beginning: lost(),
-        chances: Chances::of(&[(Chance::Fence, 1), (Chance::Step, 1)]),
-        goals: vec![Goal::Fenced, Goal::OpenGate],
+        chances: Chances::of(&[(Fence, 1), (Step, 1)]),
+        goals: vec![Fenced, OpenGate],
         ..of("tiny", "one fence by power", setting(off()))
     }
 }
@@ -36,21 +38,15 @@ fn power() -> Configuration {
     Configuration {
         beginning: lost(),
         chances: Chances::of(&[
-            (Chance::Fence, 2),
-            (Chance::Cancel, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 3),
-            (Chance::Pause, 1),
-            (Chance::Stranger, 1),
+            (Fence, 2),
+            (Cancel, 1),
+            (Heal, 1),
+            (Tell, 1),
+            (Step, 3),
+            (Pause, 1),
+            (Stranger, 1),
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ProofEnded,
-            Goal::RunsFenced,
-            Goal::TwoAct,
-        ],
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced, TwoAct],
         ..of(
             "power",
             "fences by power, and another party who switches the host on",
@@ -63,15 +59,15 @@ fn returns() -> Configuration {
     Configuration {
         beginning: fenced(),
         chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 3),
-            (Chance::Step, 5),
-            (Chance::Pause, 2),
-            (Chance::Stranger, 1),
+            (Fence, 1),
+            (Heal, 1),
+            (Cut, 1),
+            (Tell, 3),
+            (Step, 5),
+            (Pause, 2),
+            (Stranger, 1),
         ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced],
         ..of(
             "returns",
             "a host that is FENCED comes back and falls silent again",
@@ -84,22 +80,16 @@ fn rejoin() -> Configuration {
     Configuration {
         beginning: fenced(),
         chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Rejoin, 1),
-            (Chance::Cancel, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 2),
-            (Chance::Step, 3),
-            (Chance::Pause, 1),
-            (Chance::Double, 1),
+            (Fence, 1),
+            (Rejoin, 1),
+            (Cancel, 1),
+            (Heal, 1),
+            (Tell, 2),
+            (Step, 3),
+            (Pause, 1),
+            (Double, 1),
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ProofEnded,
-            Goal::Unfenced,
-            Goal::RejoinAsks,
-        ],
+        goals: vec![Fenced, OpenGate, ProofEnded, Unfenced, RejoinAsks],
         ..of(
             "rejoin",
             "a host that is FENCED is taken back, and fenced again",
@@ -111,20 +101,8 @@ fn rejoin() -> Configuration {
 fn reboot() -> Configuration {
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Rejoin, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 5),
-            (Chance::Pause, 1),
-        ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ProofEnded,
-            Goal::RunsFenced,
-            Goal::Unfenced,
-        ],
+        chances: Chances::of(&[(Rejoin, 1), (Heal, 1), (Tell, 1), (Step, 5), (Pause, 1)]),
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced, Unfenced],
         ..of(
             "reboot",
             "a fence that switches the power on again",
@@ -141,13 +119,8 @@ fn levels() -> Configuration {
     };
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Cancel, 1),
-            (Chance::Step, 4),
-            (Chance::Pause, 1),
-            (Chance::Stranger, 1),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::FenceAsks, Goal::TwoAct],
+        chances: Chances::of(&[(Cancel, 1), (Step, 4), (Pause, 1), (Stranger, 1)]),
+        goals: vec![Fenced, OpenGate, FenceAsks, TwoAct],
         ..of(
             "levels",
             "a controller that lies, and behind it two supplies of which both have to be off",
@@ -163,13 +136,8 @@ fn slow() -> Configuration {
     };
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Rejoin, 1),
-            (Chance::Step, 5),
-            (Chance::Pause, 1),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::Lingers],
+        chances: Chances::of(&[(Fence, 1), (Rejoin, 1), (Step, 5), (Pause, 1)]),
+        goals: vec![Fenced, OpenGate, ProofEnded, Lingers],
         ..of("slow", "a controller that does late what it was told", setting)
     }
 }
@@ -186,15 +154,15 @@ fn settles() -> Configuration {
     Configuration {
         beginning: lost(),
         chances: Chances::of(&[
-            (Chance::Fence, 1),
-            (Chance::Cancel, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 2),
-            (Chance::Step, 5),
-            (Chance::Pause, 1),
-            (Chance::Stranger, 1),
+            (Fence, 1),
+            (Cancel, 1),
+            (Heal, 1),
+            (Tell, 2),
+            (Step, 5),
+            (Pause, 1),
+            (Stranger, 1),
         ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::Settling, Goal::RunsFenced],
+        goals: vec![Fenced, OpenGate, Settling, RunsFenced],
         ..of("settles", "storage that lands what it had accepted", setting)
     }
 }

@@ -8,7 +8,9 @@ use ringfence_world::plans::plan;
 use ringfence_world::search::{Setting, SimSource};
 
 use super::parts::{fencing, lost, of, off, once, policy, setting, source};
-use crate::{Action, Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Action, Chances, Configuration};
 
 pub(super) fn all() -> Vec<Configuration> {
     vec![watchdog(), resets(), undated(), witnesses(), late(), automatic()]
@@ -29,15 +31,8 @@ fn alone() -> Setting {
 fn watchdog() -> Configuration {
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 4),
-            (Chance::Step, 4),
-            (Chance::Pause, 3),
-            (Chance::Unseen, 1),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::SelfFenced, Goal::FenceAsks],
+        chances: Chances::of(&[(Heal, 1), (Cut, 1), (Tell, 4), (Step, 4), (Pause, 3), (Unseen, 1)]),
+        goals: vec![Fenced, OpenGate, SelfFenced, FenceAsks],
         ..of("watchdog", "a host that fences itself", alone())
     }
 }
@@ -49,21 +44,8 @@ fn resets() -> Configuration {
     };
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 3),
-            (Chance::Step, 5),
-            (Chance::Pause, 1),
-            (Chance::Rejoin, 1),
-        ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::SelfFenced,
-            Goal::ProofEnded,
-            Goal::Unfenced,
-        ],
+        chances: Chances::of(&[(Heal, 1), (Cut, 1), (Tell, 3), (Step, 5), (Pause, 1), (Rejoin, 1)]),
+        goals: vec![Fenced, OpenGate, SelfFenced, ProofEnded, Unfenced],
         ..of(
             "resets",
             "a host whose watchdog resets it, so that it boots again",
@@ -79,14 +61,8 @@ fn undated() -> Configuration {
     };
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 4),
-            (Chance::Step, 4),
-            (Chance::Pause, 3),
-        ]),
-        goals: vec![Goal::FenceAsks],
+        chances: Chances::of(&[(Heal, 1), (Cut, 1), (Tell, 4), (Step, 4), (Pause, 3)]),
+        goals: vec![FenceAsks],
         ..of(
             "undated",
             "a host that fences itself, and a source that does not say when it last heard it",
@@ -112,14 +88,8 @@ fn witnesses() -> Configuration {
             Action::Tell(1),
             Action::Fence,
         ],
-        chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 4),
-            (Chance::Step, 4),
-            (Chance::Pause, 2),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::SelfFenced],
+        chances: Chances::of(&[(Heal, 1), (Cut, 1), (Tell, 4), (Step, 4), (Pause, 2)]),
+        goals: vec![Fenced, OpenGate, SelfFenced],
         ..of("witnesses", "a host that fences itself, and two sources", setting)
     }
 }
@@ -142,13 +112,8 @@ fn late() -> Configuration {
             Action::Tell(1),
             Action::Fence,
         ],
-        chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Post, 2),
-            (Chance::Step, 3),
-            (Chance::Stranger, 1),
-        ]),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::ProofEnded, Goal::RunsFenced],
+        chances: Chances::of(&[(Heal, 1), (Post, 2), (Step, 3), (Stranger, 1)]),
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced],
         ..of(
             "late",
             "two sources whose reports come late and in any order, one of them with a clock that is behind",
@@ -175,20 +140,14 @@ fn automatic() -> Configuration {
     Configuration {
         beginning: lost(),
         chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 2),
-            (Chance::Step, 5),
-            (Chance::Cancel, 1),
-            (Chance::Stranger, 1),
+            (Heal, 1),
+            (Cut, 1),
+            (Tell, 2),
+            (Step, 5),
+            (Cancel, 1),
+            (Stranger, 1),
         ]),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::ProofEnded,
-            Goal::Unfenced,
-            Goal::FenceAsks,
-        ],
+        goals: vec![Fenced, OpenGate, ProofEnded, Unfenced, FenceAsks],
         ..of(
             "automatic",
             "fences and rejoins that begin by themselves",

@@ -4,7 +4,9 @@ use ringfence_core::{EvacuationPolicy, SegmentPolicy, StepKind, TaskKind};
 use ringfence_world::search::Setting;
 
 use super::parts::{fenced, fencing, of, off, off_and_on, policy, setting};
-use crate::{Chance, Chances, Configuration, Goal};
+use crate::Chance::*;
+use crate::Goal::*;
+use crate::{Chances, Configuration};
 
 /// Tasks by which nothing can go wrong on their way.
 const LOOKS: [StepKind; 5] = [
@@ -40,22 +42,16 @@ fn evacuation() -> Configuration {
     Configuration {
         beginning: fenced(),
         chances: Chances::of(&[
-            (Chance::Evacuate, 1),
-            (Chance::Rejoin, 1),
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 3),
-            (Chance::Pause, 1),
-            (Chance::Stranger, 1),
+            (Evacuate, 1),
+            (Rejoin, 1),
+            (Heal, 1),
+            (Tell, 1),
+            (Step, 3),
+            (Pause, 1),
+            (Stranger, 1),
         ]),
         at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::Evacuating,
-            Goal::Moved,
-            Goal::ProofEnded,
-        ],
+        goals: vec![Fenced, OpenGate, Evacuating, Moved, ProofEnded],
         ..of(
             "evacuation",
             "a workload is started elsewhere, and its host may come back",
@@ -72,20 +68,9 @@ fn by_itself() -> Configuration {
     };
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Chance::Heal, 1),
-            (Chance::Tell, 1),
-            (Chance::Step, 5),
-            (Chance::Pause, 1),
-        ]),
+        chances: Chances::of(&[(Heal, 1), (Tell, 1), (Step, 5), (Pause, 1)]),
         at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
-        goals: vec![
-            Goal::Fenced,
-            Goal::OpenGate,
-            Goal::Evacuating,
-            Goal::Moved,
-            Goal::RunsFenced,
-        ],
+        goals: vec![Fenced, OpenGate, Evacuating, Moved, RunsFenced],
         ..of(
             "by-itself",
             "an evacuation that begins by itself, before the power comes back",
@@ -103,16 +88,16 @@ fn cloud_rejoin() -> Configuration {
     Configuration {
         beginning: fenced(),
         chances: Chances::of(&[
-            (Chance::Rejoin, 1),
-            (Chance::Fence, 1),
-            (Chance::Heal, 1),
-            (Chance::Cut, 1),
-            (Chance::Tell, 3),
-            (Chance::Step, 3),
-            (Chance::Cloud, 1),
+            (Rejoin, 1),
+            (Fence, 1),
+            (Heal, 1),
+            (Cut, 1),
+            (Tell, 3),
+            (Step, 3),
+            (Cloud, 1),
         ]),
         at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
-        goals: vec![Goal::Fenced, Goal::OpenGate, Goal::Unfenced, Goal::RejoinAsks],
+        goals: vec![Fenced, OpenGate, Unfenced, RejoinAsks],
         ..of(
             "cloud-rejoin",
             "a host of a cloud is taken back, in order",

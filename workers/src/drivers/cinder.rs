@@ -6,26 +6,17 @@
 //! really write no more depends on the storage, so that it is a proof only for backends that the method says are trusted.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::openstack::{CINDER, Cloud, Fenced, HeldVolumes, Trust};
-use ringfence_bus::ValidateRequest;
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{CINDER, Fenced, HeldVolumes, HostOf, Trust};
 use ringfence_core::{
-    Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Place, Problem, Resource,
-    value_of,
+    Declaration, FencingKind, FrozenMethod, ObservedState, Parameter, Place, Resource, value_of,
 };
 
-use crate::driver::{Clock, Driver, Report};
+use crate::WorkerError;
 use crate::drivers::Entry;
-use crate::openstack::{CLOUD, Clouds, act, read, seen};
-use crate::{Secrets, WorkerError};
-
-const PLACE: Place = Place {
-    platform: CLOUD.name,
-    host: "host",
-    answers_for_all: true,
-};
+use crate::openstack::{CLOUD, Service, ServiceDriver, read};
 
 pub(super) static DRIVER: Entry = Entry {
     declaration: Declaration {
@@ -53,12 +44,12 @@ pub(super) static DRIVER: Entry = Entry {
         ],
         secrets: &[],
         others: None,
-        place: Some(PLACE),
+        place: Some(Cinder::PLACE),
         lingers_s: 120,
         device: |_| None,
         can_prove: |parameters| value_of(parameters, "trusted_backends").is_some_and(|list| !list.trim().is_empty()),
     },
-    make: |settings| Arc::new(Cinder::new(settings.clouds.clone(), Arc::clone(&settings.clock))),
+    make: |settings| Arc::new(ServiceDriver::new(Cinder, settings)),
 };
 
 fn are_backends(list: &str) -> bool {
@@ -68,53 +59,30 @@ fn are_backends(list: &str) -> bool {
 }
 
 /// The driver `cinder`.
-pub struct Cinder {
-    clouds: Clouds,
-    clock: Clock,
-}
-
-impl Cinder {
-    /// With the clouds of the configuration.
-    #[must_use]
-    pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>, clock: Clock) -> Self {
-        Self {
-            clouds: Clouds::new(clouds),
-            clock,
-        }
-    }
-}
+struct Cinder;
 
 #[async_trait]
-impl Driver for Cinder {
-    async fn act_and_observe(
+impl Service for Cinder {
+    const PLACE: Place = Place {
+        platform: CLOUD.name,
+        host: "host",
+        answers_for_all: true,
+    };
+
+    async fn act(
         &self,
+        at: &HostOf<'_>,
         kind: FencingKind,
         method: &FrozenMethod,
-        _: &Secrets,
-        budget: Duration,
-    ) -> Report {
-        let at = match self.clouds.host(&method.parameters, PLACE, budget) {
-            Ok(at) => at,
-            Err(why) => return Report::refused(why),
-        };
-        let acting = async {
-            match kind {
-                FencingKind::StorageFence => at.cut_off(&Trust::of(&method.parameters)).await,
-                FencingKind::StorageUnfence => at.release_volumes().await,
-                other => Ok(Fenced::No(format!("driver cinder cannot do {other}"))),
-            }
-        };
-        act(kind, at.time, acting, &self.clock).await
+    ) -> Result<Fenced, BackendError> {
+        match kind {
+            FencingKind::StorageFence => at.cut_off(&Trust::of(&method.parameters)).await,
+            FencingKind::StorageUnfence => at.release_volumes().await,
+            other => Ok(Fenced::No(format!("driver cinder cannot do {other}"))),
+        }
     }
 
-    async fn observe(
-        &self,
-        method: &FrozenMethod,
-        _: &Secrets,
-        budget: Duration,
-    ) -> Result<Observation, WorkerError> {
-        let at = self.clouds.host(&method.parameters, PLACE, budget);
-        let at = at.map_err(WorkerError::refused)?;
+    async fn look(&self, at: &HostOf<'_>) -> Result<(ObservedState, String), WorkerError> {
         let volumes = read(at.time, at.volumes()).await?;
         let HeldVolumes { all, connected } = volumes.map_err(WorkerError::refused)?;
         let state = if connected == 0 && all > 0 {
@@ -123,11 +91,9 @@ impl Driver for Cinder {
             ObservedState::Unfenced
         };
         let host = at.host;
-        let detail = format!("{host} is connected to {connected} of the {all} volumes of its servers");
-        Ok(seen(state, &detail, &self.clock))
-    }
-
-    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
-        self.clouds.validate(request)
+        Ok((
+            state,
+            format!("{host} is connected to {connected} of the {all} volumes of its servers"),
+        ))
     }
 }

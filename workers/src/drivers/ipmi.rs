@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
-use crate::drivers::Entry;
+use crate::drivers::{Entry, password, required};
 use crate::process::{self, Ended, ProcessError, Program};
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
@@ -145,14 +145,7 @@ struct Bmc<'a> {
 impl<'a> Bmc<'a> {
     fn new(ipmitool: &'a Path, method: &'a FrozenMethod, secrets: &'a Secrets) -> Result<Self, WorkerError> {
         let optional = |name: &str| value_of(&method.parameters, name);
-        let required = |name: &str| {
-            optional(name)
-                .ok_or_else(|| WorkerError::refused(format!("method {} has no {name}", method.name)))
-        };
-        let password = secrets
-            .get("password")
-            .ok_or_else(|| WorkerError::refused(format!("method {} has no secret password", method.name)))?
-            .expose();
+        let password = password(method, secrets)?;
         if password.contains('\0') {
             return Err(WorkerError::refused(
                 "the password holds a NUL, which no environment variable can",
@@ -160,9 +153,9 @@ impl<'a> Bmc<'a> {
         }
         Ok(Self {
             ipmitool,
-            address: required("address")?,
+            address: required(method, "address")?,
             port: optional("port").unwrap_or(PORT),
-            username: required("username")?,
+            username: required(method, "username")?,
             cipher: optional("cipher").unwrap_or(CIPHER),
             privilege: optional("privilege").unwrap_or(PRIVILEGE),
             password,

@@ -12,17 +12,15 @@ mod simulated;
 
 use std::sync::Arc;
 
-use ringfence_core::{Catalogue, Declaration};
+use ringfence_core::{Catalogue, Declaration, FrozenMethod, value_of};
 
-pub use cinder::Cinder;
 pub use fence_agent::FenceAgent;
 pub use ipmi::Ipmi;
-pub use ironic::Ironic;
-pub use neutron::Neutron;
 pub use redfish::Redfish;
 pub use simulated::Simulated;
 
 use crate::driver::{Driver, DriverSettings};
+use crate::{Secrets, WorkerError};
 
 /// One driver.
 pub(crate) struct Entry {
@@ -47,4 +45,18 @@ pub(crate) static DRIVERS: [&Entry; 7] = [
 #[must_use]
 pub fn catalogue() -> Catalogue {
     DRIVERS.iter().map(|entry| &entry.declaration).collect()
+}
+
+/// A parameter that a method cannot be without.
+fn required<'a>(method: &'a FrozenMethod, name: &str) -> Result<&'a str, WorkerError> {
+    value_of(&method.parameters, name)
+        .ok_or_else(|| WorkerError::refused(format!("method {} has no {name}", method.name)))
+}
+
+/// The password of the device's user.
+fn password<'a>(method: &FrozenMethod, secrets: &'a Secrets) -> Result<&'a str, WorkerError> {
+    let password = secrets
+        .get("password")
+        .ok_or_else(|| WorkerError::refused(format!("method {} has no secret password", method.name)))?;
+    Ok(password.expose())
 }

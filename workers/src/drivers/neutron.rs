@@ -4,26 +4,17 @@
 //! where the method says that what stands behind Neutron is trusted. Each port that is set down has a tag before, by which it is found again.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::openstack::{Cloud, Fenced, NEUTRON};
-use ringfence_bus::ValidateRequest;
+use ringfence_backends::BackendError;
+use ringfence_backends::openstack::{Fenced, HostOf, NEUTRON};
 use ringfence_core::{
-    Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Place, Problem, Resource,
-    value_of,
+    Declaration, FencingKind, FrozenMethod, ObservedState, Parameter, Place, Resource, value_of,
 };
 
-use crate::driver::{Clock, Driver, Report};
+use crate::WorkerError;
 use crate::drivers::Entry;
-use crate::openstack::{CLOUD, Clouds, act, read, seen};
-use crate::{Secrets, WorkerError};
-
-const PLACE: Place = Place {
-    platform: CLOUD.name,
-    host: "host",
-    answers_for_all: true,
-};
+use crate::openstack::{CLOUD, Service, ServiceDriver, read};
 
 pub(super) static DRIVER: Entry = Entry {
     declaration: Declaration {
@@ -42,62 +33,39 @@ pub(super) static DRIVER: Entry = Entry {
         ],
         secrets: &[],
         others: None,
-        place: Some(PLACE),
+        place: Some(Neutron::PLACE),
         lingers_s: 120,
         device: |_| None,
         can_prove: |parameters| value_of(parameters, "trusted") == Some("true"),
     },
-    make: |settings| Arc::new(Neutron::new(settings.clouds.clone(), Arc::clone(&settings.clock))),
+    make: |settings| Arc::new(ServiceDriver::new(Neutron, settings)),
 };
 
 /// The driver `neutron`.
-pub struct Neutron {
-    clouds: Clouds,
-    clock: Clock,
-}
-
-impl Neutron {
-    /// With the clouds of the configuration.
-    #[must_use]
-    pub fn new(clouds: impl IntoIterator<Item = Arc<Cloud>>, clock: Clock) -> Self {
-        Self {
-            clouds: Clouds::new(clouds),
-            clock,
-        }
-    }
-}
+struct Neutron;
 
 #[async_trait]
-impl Driver for Neutron {
-    async fn act_and_observe(
+impl Service for Neutron {
+    const PLACE: Place = Place {
+        platform: CLOUD.name,
+        host: "host",
+        answers_for_all: true,
+    };
+
+    async fn act(
         &self,
+        at: &HostOf<'_>,
         kind: FencingKind,
         method: &FrozenMethod,
-        _: &Secrets,
-        budget: Duration,
-    ) -> Report {
-        let at = match self.clouds.host(&method.parameters, PLACE, budget) {
-            Ok(at) => at,
-            Err(why) => return Report::refused(why),
-        };
-        let acting = async {
-            match kind {
-                FencingKind::NetworkFence => at.set_ports_down(method.can_prove).await,
-                FencingKind::NetworkUnfence => at.release_ports().await,
-                other => Ok(Fenced::No(format!("driver neutron cannot do {other}"))),
-            }
-        };
-        act(kind, at.time, acting, &self.clock).await
+    ) -> Result<Fenced, BackendError> {
+        match kind {
+            FencingKind::NetworkFence => at.set_ports_down(method.can_prove).await,
+            FencingKind::NetworkUnfence => at.release_ports().await,
+            other => Ok(Fenced::No(format!("driver neutron cannot do {other}"))),
+        }
     }
 
-    async fn observe(
-        &self,
-        method: &FrozenMethod,
-        _: &Secrets,
-        budget: Duration,
-    ) -> Result<Observation, WorkerError> {
-        let at = self.clouds.host(&method.parameters, PLACE, budget);
-        let at = at.map_err(WorkerError::refused)?;
+    async fn look(&self, at: &HostOf<'_>) -> Result<(ObservedState, String), WorkerError> {
         let ports = read(at.time, at.ports()).await?;
         let ports = ports.map_err(WorkerError::refused)?;
         let up = ports.iter().filter(|port| port.is_up).count();
@@ -106,11 +74,9 @@ impl Driver for Neutron {
         } else {
             ObservedState::Unfenced
         };
-        let detail = format!("{up} of {} ports of {} are up", ports.len(), at.host);
-        Ok(seen(state, &detail, &self.clock))
-    }
-
-    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
-        self.clouds.validate(request)
+        Ok((
+            state,
+            format!("{up} of {} ports of {} are up", ports.len(), at.host),
+        ))
     }
 }

@@ -218,8 +218,7 @@ fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
     world.see(FailureState::Up).unwrap();
     world.command(off);
     world.pass(500);
-    let result = world.finish(off).unwrap();
-    world.deliver_result(result);
+    world.complete(off);
     world.rejoin(false).unwrap();
     world.pass(5_000);
     assert!(world.is_fenced(), "it was seen UP, and switched off since");
@@ -269,8 +268,7 @@ fn a_host_whose_power_cannot_be_given_back_is_not_back_because_it_was_seen_befor
     world.pass(2_000);
     world.see(FailureState::Up).unwrap();
     world.command(off);
-    let result = world.finish(off).unwrap();
-    world.deliver_result(result);
+    world.complete(off);
     world
         .site
         .manners
@@ -322,8 +320,7 @@ fn a_rejoin_waits_for_a_cut_that_may_yet_come_true() {
     let cut = world.deliver(0, "worker-1").unwrap();
     world.command(cut);
     world.pass(500);
-    let result = world.finish(cut).unwrap();
-    world.deliver_result(result);
+    world.complete(cut);
     world.cancel().unwrap();
     for id in ["b", "c"] {
         world.site.crash(true);

@@ -26,8 +26,7 @@ fn unanswered_on(manner: Manner) -> World {
     let on = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
     world.command(on);
     world.pass(1_000);
-    let result = world.finish(on).unwrap();
-    world.deliver_result(result);
+    world.complete(on);
     world.see(FailureState::Unreachable).unwrap();
     world
 }
@@ -68,8 +67,7 @@ fn a_device_that_shows_the_old_state_is_commanded_all_the_same() {
     world.command(on);
     assert!(world.site.is_powered(), "and still reads off");
     world.pass(500);
-    let result = world.finish(on).unwrap();
-    world.deliver_result(result);
+    world.complete(on);
     world.see(FailureState::Unreachable).unwrap();
     world.site.manners.clear();
     world.fence().unwrap();
@@ -127,15 +125,13 @@ fn what_is_read_back_after_a_second_command_may_be_the_first_ones_doing() {
     let first = newest(&mut world);
     world.command(first);
     world.pass(1_000);
-    let result = world.finish(first).unwrap();
-    world.deliver_result(result);
+    world.complete(first);
     world.pass(4_000);
     // It still reads off, is commanded again, and the first command comes true.
     let second = newest(&mut world);
     world.command(second);
     world.pass(5_500);
-    let result = world.finish(second).unwrap();
-    world.deliver_result(result);
+    world.complete(second);
     world.see(FailureState::Unreachable).unwrap();
     world.fence().unwrap();
     world.site.manners.clear();
@@ -175,14 +171,12 @@ fn a_refusal_releases_nothing_that_another_attempt_may_have_taken() {
     let first = world.deliver(0, "worker-1").unwrap();
     world.command(first);
     world.pass(500);
-    let result = world.finish(first).unwrap();
-    world.deliver_result(result);
+    world.complete(first);
     world.pass(1_500);
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     let second = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
     world.command(second);
-    let result = world.finish(second).unwrap();
-    world.deliver_result(result);
+    world.complete(second);
     world.pass(60_000);
     let stands = |world: &World| {
         world

@@ -119,16 +119,14 @@ fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again(
     world.fence().unwrap();
     let off = world.deliver(0, "worker-1").unwrap();
     world.command(off);
-    let result = world.finish(off).unwrap();
-    world.deliver_result(result);
+    world.complete(off);
     world.pass(4_000);
     world.site.restore_power();
     world.pass(5_000);
     world.see(FailureState::Up).unwrap();
     let cut = world.deliver(1, "worker-1").unwrap();
     world.command(cut);
-    let result = world.finish(cut).unwrap();
-    world.deliver_result(result);
+    world.complete(cut);
     assert!(!world.is_fenced(), "it runs");
     world.pass(1_000);
     let again = world.sent.last().unwrap();
@@ -181,8 +179,7 @@ fn a_host_that_comes_up_each_time_it_was_read_as_off_asks_a_person() {
             .unwrap_or(last);
         if let Ok(job) = world.deliver(newest_off, "worker-1") {
             world.command(job);
-            let result = world.finish(job).unwrap();
-            world.deliver_result(result);
+            world.complete(job);
         }
         world.pass(2_000);
         world.site.restore_power();

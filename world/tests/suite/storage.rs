@@ -99,8 +99,7 @@ fn announces_no_storage(ceph: ringfence_world::Manner) {
         .unwrap();
     let job = world.deliver(ceph, "worker-1").unwrap();
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     world.evacuate().unwrap();
     world.work_off();
     let told = world

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ringfence_lab::VmImage;
 
 use crate::error::{XtaskError, at};
+use crate::workspace::carry_out_quietly;
 use crate::{apt, deb};
 
 /// A package that depends on the newest kernel of this Debian. The kernel for clouds lacks drivers.
@@ -114,25 +115,9 @@ fn payload(kernel: &[u8]) -> Option<&[u8]> {
 
 /// Bytes after the stream belong to the kernel, and are no error.
 fn unpack(from: &Path, to: &Path) -> Result<(), XtaskError> {
-    let program = "xz -dc".to_owned();
-    let done = Command::new("xz")
-        .args(["-dc", "--single-stream"])
-        .arg(from)
-        .stdin(Stdio::null())
-        .stdout(File::create(to).map_err(at(to))?)
-        .output();
-    let done = done.map_err(|source| XtaskError::Spawn {
-        program: program.clone(),
-        source,
-    })?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(XtaskError::Failed {
-        program,
-        status: done.status.to_string(),
-        output: String::from_utf8_lossy(&done.stderr).into_owned(),
-    })
+    let mut xz = Command::new("xz");
+    xz.args(["-dc", "--single-stream"]).arg(from);
+    carry_out_quietly(xz.stdout(File::create(to).map_err(at(to))?), "xz -dc")
 }
 
 fn only_entry(folder: &Path) -> Result<PathBuf, XtaskError> {

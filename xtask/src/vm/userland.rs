@@ -1,13 +1,13 @@
 //! The first file system of virtual hosts, and the only one: busybox, the kernel's modules and the program that writes.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ringfence_lab::{VmImage, find_program};
 
 use super::kernel::MODULES;
 use crate::error::{XtaskError, at};
-use crate::workspace::{Workspace, build_static, root};
+use crate::workspace::{Workspace, build_static, carry_out_quietly, root};
 
 /// The first program, in the workspace.
 const INIT: &str = "tests/lab/guest/init.sh";
@@ -75,23 +75,10 @@ fn put(from: &Path, to: &Path) -> Result<(), XtaskError> {
 }
 
 fn pack(tree: &Path, to: &Path) -> Result<(), XtaskError> {
-    let program = "cpio".to_owned();
-    let done = Command::new("/bin/sh")
+    let mut shell = Command::new("/bin/sh");
+    shell
         .args(["-c", "find . | cpio --create --format=newc --quiet --owner=0:0"])
         .current_dir(tree)
-        .stdin(Stdio::null())
-        .stdout(std::fs::File::create(to).map_err(at(to))?)
-        .output();
-    let done = done.map_err(|source| XtaskError::Spawn {
-        program: program.clone(),
-        source,
-    })?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(XtaskError::Failed {
-        program,
-        status: done.status.to_string(),
-        output: String::from_utf8_lossy(&done.stderr).into_owned(),
-    })
+        .stdout(std::fs::File::create(to).map_err(at(to))?);
+    carry_out_quietly(&mut shell, "cpio")
 }

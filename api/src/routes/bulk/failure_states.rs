@@ -1,6 +1,6 @@
 //! `PUT /bulk/failure-states`: what an outside monitor saw of many hosts.
 
-use actix_web::{HttpResponse, web};
+use actix_web::HttpResponse;
 use chrono::{DateTime, Utc};
 use ringfence_core::{FailureState, HostState, Report};
 use ringfence_engine::check_source;
@@ -10,10 +10,9 @@ use utoipa::ToSchema;
 
 use super::{BulkBody, Read, outcomes, text_of, told, unless_all_failed};
 use crate::ApiError;
-use crate::auth::Caller;
+use crate::call::Call;
 use crate::error::{ErrorBody, ErrorList};
 use crate::routes::failure_state::report_of;
-use crate::state::State;
 use crate::tokens::Role;
 
 /// What was seen of hosts.
@@ -84,17 +83,13 @@ struct Reported {
 #[utoipa::path(put, path = "/bulk/failure-states", operation_id = "report_failure_states", tag = "hosts", request_body = FailureStatesBody,
     responses((status = 200, body = FailureStates), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 403, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
-pub(crate) async fn report(
-    state: web::Data<State>,
-    caller: Caller,
-    body: BulkBody,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Service)?;
+pub(crate) async fn report(call: Call, body: BulkBody) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Service)?;
     let FailureStatesBody { source, reports } = body.parse()?;
     check_source(&source)?;
     let Read { things, faults } = Read::<ReportBody>::of("reports", &reports)?;
     let wanted = things.into_iter().map(|report| report.of(&source)).collect();
-    let outcomes = outcomes(faults, state.engine.report_failure_states(wanted, &by).await?);
+    let outcomes = outcomes(faults, call.engine.report_failure_states(wanted, &by).await?);
     let outcomes = unless_all_failed(outcomes)?;
     let reports = reports.iter().zip(&outcomes);
     let reports = reports.map(|(item, outcome)| Reported::of(text_of(item, "host"), outcome));

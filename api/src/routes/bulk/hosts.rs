@@ -1,6 +1,6 @@
 //! `POST /bulk/hosts`: many hosts.
 
-use actix_web::{HttpResponse, web};
+use actix_web::HttpResponse;
 use ringfence_core::HostId;
 use ringfence_engine::HostDraft;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,9 @@ use uuid::Uuid;
 
 use super::{BulkBody, Read, outcomes, text_of, told};
 use crate::ApiError;
-use crate::auth::Caller;
-use crate::error::{ErrorBody, ErrorList};
+use crate::call::Call;
+use crate::error::ErrorBody;
+use crate::routes::configured::NotCreated;
 use crate::routes::hosts::HostBody;
 use crate::state::State;
 use crate::tokens::Role;
@@ -51,19 +52,13 @@ struct BulkHost {
 /// Each is added as by `POST /hosts`, or refused for itself. Those that are added are added at once or, where the whole request fails, not at all.
 /// Admins only.
 #[utoipa::path(post, path = "/bulk/hosts", operation_id = "create_hosts", tag = "hosts", request_body = BulkHostsBody,
-    responses((status = 200, body = BulkHosts), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList), (status = 409, body = ErrorList), (status = 413, body = ErrorList),
-        (status = 415, body = ErrorList)))]
-pub(crate) async fn create(
-    state: web::Data<State>,
-    caller: Caller,
-    body: BulkBody,
-) -> Result<HttpResponse, ApiError> {
-    let by = caller.require(Role::Admin)?;
+    responses((status = 200, body = BulkHosts), NotCreated))]
+pub(crate) async fn create(call: Call, body: BulkBody) -> Result<HttpResponse, ApiError> {
+    let by = call.require(Role::Admin)?;
     let given = body.parse::<BulkHostsBody<'_>>()?.hosts;
     let Read { things, faults } = Read::<HostBody>::of("hosts", &given)?;
     let drafts = things.into_iter().map(HostDraft::from).collect();
-    let outcomes = outcomes(faults, state.engine.create_hosts(drafts, &by).await?);
+    let outcomes = outcomes(faults, call.engine.create_hosts(drafts, &by).await?);
     let hosts = given.iter().zip(outcomes);
     let hosts =
         hosts.map(|(item, outcome)| BulkHost::of(text_of(item, "name"), &outcome.map(|host| host.id)));

@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{expect, lost};
+use super::lost;
 use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
@@ -78,16 +78,13 @@ fn no_try_begins_once_seven_tenths_of_the_time_of_a_method_are_used() {
         world.pass(1_000);
     }
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "5.0 send 2 power.off bmc",
-            "10.0 send 3 power.off bmc",
-            "15.0 send 4 power.off bmc",
-            "20.0 send 5 power.off bmc",
-            "20.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last bmc: unknown)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "5.0 send 2 power.off bmc",
+        "10.0 send 3 power.off bmc",
+        "15.0 send 4 power.off bmc",
+        "20.0 send 5 power.off bmc",
+        "20.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last bmc: unknown)",
+    ]);
 }

@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{comes_back, expect, lost};
+use super::{comes_back, lost};
 use ringfence_world::plans::*;
 
 #[test]
@@ -12,15 +12,12 @@ fn an_attempt_cancelled_before_its_claim_is_refused() {
     world.cancel().unwrap();
     let refusal = world.deliver(0, "worker-1").unwrap_err();
     assert_eq!(refusal.code(), "attempt.refused");
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 note operation.cancel",
-            "0.0 operation.cancelled: cancelled by anna: a mistake",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 note operation.cancel",
+        "0.0 operation.cancelled: cancelled by anna: a mistake",
+    ]);
     assert!(world.state.host.applied.fencing.is_empty());
     assert!(world.site.running);
 }
@@ -35,40 +32,30 @@ fn a_cancelled_operation_waits_for_the_worker_of_its_attempt() {
     comes_back(&mut world);
     assert!(!world.gates().schedule.allowed, "the off may still come");
     world.command(job);
-    let result = world.finish(job).unwrap();
-    assert_eq!(
-        world.deliver_result(result),
-        Reply::Ignored("its operation has ended")
-    );
-    assert!(!world.is_fenced(), "a cancelled fence proves nothing");
+    assert_eq!(world.complete(job), Reply::Ignored("its operation has ended"));
+    assert!(!world.is_fenced(), "a fence that was cancelled proves nothing");
     world.pass(1_000);
     world.see(FailureState::Unreachable).unwrap();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 note operation.cancel",
-            "0.0 operation.cancelled: cancelled by anna: a mistake",
-            "1.0 host.failure_state UP",
-            "1.0 note result.ignored: its operation has ended",
-            "2.0 host.failure_state UNREACHABLE",
-        ],
-    );
-    // The host is off: the applied fencing is recorded and can be given back.
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 note operation.cancel",
+        "0.0 operation.cancelled: cancelled by anna: a mistake",
+        "1.0 host.failure_state UP",
+        "1.0 note result.ignored: its operation has ended",
+        "2.0 host.failure_state UNREACHABLE",
+    ]);
+    // The host is off: what was taken is remembered and can be given back.
     world.rejoin(false).unwrap();
     world.work(1);
     world.pass(5_000);
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "2.0 operation.started rejoin 2",
-            "2.0 send 1 power.on bmc",
-            "7.0 host.failure_state UP",
-            "7.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "2.0 operation.started rejoin 2",
+        "2.0 send 1 power.on bmc",
+        "7.0 host.failure_state UP",
+        "7.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.state.host.applied.fencing.is_empty());
 }
 
@@ -81,8 +68,7 @@ fn a_host_heard_only_before_its_power_off_is_not_taken_back() {
     world.pass(1_000);
     comes_back(&mut world);
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     world.take_log();
     // The monitor has not reported since.
     world.rejoin(false).unwrap();
@@ -108,11 +94,8 @@ fn an_on_waits_until_the_off_of_a_silent_worker_has_no_effect_any_more() {
         "the worker commands the device just before its deadline"
     );
     world.pass(15_000);
-    // The attempt's deadline, and the ten seconds in which a simulated device may still act.
-    expect(
-        &mut world,
-        &["0.0 operation.started rejoin 2", "32.0 send 1 power.on bmc"],
-    );
+    // Its deadline, and the ten seconds that a simulated device lingers.
+    world.expect(&["0.0 operation.started rejoin 2", "32.0 send 1 power.on bmc"]);
 }
 
 #[test]
@@ -155,10 +138,7 @@ fn a_late_result_of_an_older_generation_changes_nothing() {
     let answer = world.deliver_result(late);
     assert_eq!(answer, Reply::Ignored("it is of another operation or generation"));
     assert!(!world.is_fenced());
-    expect(
-        &mut world,
-        &["0.0 note result.ignored: it is of another operation or generation"],
-    );
+    world.expect(&["0.0 note result.ignored: it is of another operation or generation"]);
     world.work(1);
     assert!(world.is_fenced());
 }
@@ -170,7 +150,7 @@ fn a_result_that_comes_twice_counts_once() {
     world.work(0);
     world.take_log();
     assert_eq!(world.deliver_result(0), Reply::Ignored("its operation has ended"));
-    expect(&mut world, &["0.0 note result.ignored: its operation has ended"]);
+    world.expect(&["0.0 note result.ignored: its operation has ended"]);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use ringfence_core::*;
 
-use super::expect;
-use super::on_nova::{automatic, fenced, manual, on_nova};
+use super::on_nova::{automatic, evacuating, fenced, manual, on_nova};
 use ringfence_world::plans::*;
 
 #[test]
@@ -13,17 +12,14 @@ fn the_host_is_marked_down_once_it_is_fenced_and_not_before() {
     assert!(!world.cloud.forced_down);
     world.work_off();
     assert!(world.cloud.forced_down);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 2 workloads.mark-down nova:east",
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 2 workloads.mark-down nova:east",
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
 }
 
 #[test]
@@ -36,17 +32,14 @@ fn the_host_is_marked_down_while_a_slow_device_is_still_being_fenced() {
     world.fence().unwrap();
     world.work(0);
     assert!(world.is_fenced());
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 send 2 network.fence switch",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 3 workloads.mark-down nova:east",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 send 2 network.fence switch",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 3 workloads.mark-down nova:east",
+    ]);
 }
 
 #[test]
@@ -69,22 +62,19 @@ fn every_workload_is_moved_and_the_backend_is_asked_for_the_rest() {
     let mut world = fenced(2, manual());
     world.evacuate().unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started evacuation 1",
-            "0.0 send 1 workloads.mark-down nova:east",
-            "0.0 send 2 workloads.list nova:east",
-            "0.0 send 3 workloads.move nova:east",
-            "0.0 send 4 workloads.move nova:east",
-            "0.0 workload.moving web-1",
-            "0.0 workload.moved web-1 to compute2",
-            "0.0 workload.moving web-2",
-            "0.0 workload.moved web-2 to compute2",
-            "0.0 send 5 workloads.list nova:east",
-            "0.0 operation.succeeded: 2 of 2 workloads moved",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started evacuation 1",
+        "0.0 send 1 workloads.mark-down nova:east",
+        "0.0 send 2 workloads.list nova:east",
+        "0.0 send 3 workloads.move nova:east",
+        "0.0 send 4 workloads.move nova:east",
+        "0.0 workload.moving web-1",
+        "0.0 workload.moved web-1 to compute2",
+        "0.0 workload.moving web-2",
+        "0.0 workload.moved web-2 to compute2",
+        "0.0 send 5 workloads.list nova:east",
+        "0.0 operation.succeeded: 2 of 2 workloads moved",
+    ]);
     assert_eq!(world.cloud.on("compute2"), ["web-1", "web-2"]);
 }
 
@@ -164,11 +154,7 @@ fn workloads_that_owner_or_segment_opt_out_are_left() {
     world.cloud.server("test").workload.state = WorkloadState::Stopped;
     world.evacuate().unwrap();
     world.work_off();
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "0.0 operation.succeeded: 1 of 1 workloads moved, 2 left where they are"
-    );
+    world.expect_last("0.0 operation.succeeded: 1 of 1 workloads moved, 2 left where they are");
     assert_eq!(world.cloud.on("compute1"), ["db", "test"]);
 }
 
@@ -186,19 +172,11 @@ fn a_failed_move_is_repeated_and_then_reported() {
         world.work_off();
         world.pass(1_000);
     }
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "1.0 operation.needs_operator: 1 of 2 workloads moved; not moved: web-2 (every level failed; last nova:east: unknown)"
-    );
+    world.expect_last("1.0 operation.needs_operator: 1 of 2 workloads moved; not moved: web-2 (every level failed; last nova:east: unknown)");
     world.cloud.server("web-2").fails = 0;
     world.retry().unwrap();
     world.work_off();
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "3.0 operation.succeeded: 2 of 2 workloads moved"
-    );
+    world.expect_last("3.0 operation.succeeded: 2 of 2 workloads moved");
 }
 
 #[test]
@@ -211,39 +189,29 @@ fn a_spare_host_is_opened_when_there_is_no_room() {
     world.cloud.open.clear();
     world.evacuate().unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started evacuation 1",
-            "0.0 send 1 workloads.mark-down nova:east",
-            "0.0 send 2 workloads.list nova:east",
-            "0.0 send 3 workloads.move nova:east",
-            "0.0 workload.moving web-1",
-            "0.0 workload.not_moved web-1",
-            "0.0 send 4 workloads.list nova:east",
-            "0.0 send 5 workloads.add-capacity nova:east",
-            "0.0 send 6 workloads.move nova:east",
-            "0.0 workload.moving web-1",
-            "0.0 workload.moved web-1 to spare-1",
-            "0.0 send 7 workloads.list nova:east",
-            "0.0 operation.succeeded: 1 of 1 workloads moved",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started evacuation 1",
+        "0.0 send 1 workloads.mark-down nova:east",
+        "0.0 send 2 workloads.list nova:east",
+        "0.0 send 3 workloads.move nova:east",
+        "0.0 workload.moving web-1",
+        "0.0 workload.not_moved web-1",
+        "0.0 send 4 workloads.list nova:east",
+        "0.0 send 5 workloads.add-capacity nova:east",
+        "0.0 send 6 workloads.move nova:east",
+        "0.0 workload.moving web-1",
+        "0.0 workload.moved web-1 to spare-1",
+        "0.0 send 7 workloads.list nova:east",
+        "0.0 operation.succeeded: 1 of 1 workloads moved",
+    ]);
 }
 
 #[test]
-fn a_workload_that_appears_during_the_evacuation_is_moved_too() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+fn a_workload_that_appears_in_the_middle_is_moved_too() {
+    let mut world = evacuating(1, manual());
     world.cloud.add("late", &[]);
     world.work_off();
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "0.0 operation.succeeded: 2 of 2 workloads moved"
-    );
+    world.expect_last("0.0 operation.succeeded: 2 of 2 workloads moved");
 }
 
 #[test]
@@ -278,10 +246,6 @@ fn a_host_with_more_workloads_than_a_list_holds_is_not_called_empty() {
     }
     world.evacuate().unwrap();
     world.work_off();
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "0.0 operation.needs_operator: 0 of 0 workloads moved, 256 left where they are; 256 workloads stay on the host, and what is \
-         beyond them was not seen"
-    );
+    world.expect_last("0.0 operation.needs_operator: 0 of 0 workloads moved, 256 left where they are; 256 workloads stay on the host, and what is \
+         beyond them was not seen");
 }

@@ -2,8 +2,8 @@
 
 use ringfence_core::*;
 
-use super::on_nova::{automatic, fenced, manual, on_nova};
-use super::{comes_back, expect, old_boot};
+use super::on_nova::{automatic, evacuating, manual, on_nova};
+use super::{comes_back, old_boot};
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
@@ -15,27 +15,24 @@ fn a_host_gets_power_back_once_its_workloads_have_moved() {
     world.work_off();
     world.pass(1);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 2 workloads.mark-down nova:east",
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-            "0.0 operation.started evacuation 1",
-            "0.0 send 1 workloads.mark-down nova:east",
-            "0.0 send 2 workloads.list nova:east",
-            "0.0 send 3 workloads.move nova:east",
-            "0.0 workload.moving web-1",
-            "0.0 workload.moved web-1 to compute2",
-            "0.0 send 4 workloads.list nova:east",
-            "0.0 send 5 power.on bmc",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "0.0 operation.succeeded: 1 of 1 workloads moved",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 2 workloads.mark-down nova:east",
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+        "0.0 operation.started evacuation 1",
+        "0.0 send 1 workloads.mark-down nova:east",
+        "0.0 send 2 workloads.list nova:east",
+        "0.0 send 3 workloads.move nova:east",
+        "0.0 workload.moving web-1",
+        "0.0 workload.moved web-1 to compute2",
+        "0.0 send 4 workloads.list nova:east",
+        "0.0 send 5 power.on bmc",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "0.0 operation.succeeded: 1 of 1 workloads moved",
+    ]);
     assert!(world.cloud.started.iter().all(|start| start.was_safe));
     assert!(world.site.is_powered());
 }
@@ -62,11 +59,7 @@ fn a_host_whose_workloads_cannot_be_moved_stays_off_until_a_person_has_looked() 
     assert!(!world.site.is_powered());
     world.retry().unwrap();
     world.work_off();
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "0.0 operation.succeeded: 1 of 1 workloads moved"
-    );
+    world.expect_last("0.0 operation.succeeded: 1 of 1 workloads moved");
     assert!(world.site.is_powered());
     assert!(world.cloud.started.iter().all(|start| start.was_safe));
 }
@@ -96,24 +89,21 @@ fn an_evacuation_does_not_wait_for_a_hung_device_and_continues_its_task() {
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     world.pass(3_000);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "3.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
-            "3.0 operation.started evacuation 1",
-            "3.0 send 1 power.off bmc",
-            "3.0 send 2 workloads.mark-down nova:east",
-            "3.0 operation.proof power.off",
-            "3.0 send 3 workloads.list nova:east",
-            "3.0 send 4 workloads.move nova:east",
-            "3.0 workload.moving web-1",
-            "3.0 workload.moved web-1 to compute2",
-            "3.0 send 5 workloads.list nova:east",
-            "3.0 operation.succeeded: 1 of 1 workloads moved",
-        ],
-    );
-    assert_eq!(old_boot(&world), None, "the host was read off in the end");
-    assert!(world.command(hung), "the first attempt is still under way");
+    world.expect(&[
+        "3.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
+        "3.0 operation.started evacuation 1",
+        "3.0 send 1 power.off bmc",
+        "3.0 send 2 workloads.mark-down nova:east",
+        "3.0 operation.proof power.off",
+        "3.0 send 3 workloads.list nova:east",
+        "3.0 send 4 workloads.move nova:east",
+        "3.0 workload.moving web-1",
+        "3.0 workload.moved web-1 to compute2",
+        "3.0 send 5 workloads.list nova:east",
+        "3.0 operation.succeeded: 1 of 1 workloads moved",
+    ]);
+    assert_eq!(old_boot(&world), None, "it was seen off after all");
+    assert!(world.command(hung), "the first attempt is at it still");
 }
 
 #[test]
@@ -122,10 +112,7 @@ fn a_host_that_comes_back_ends_its_evacuation_and_begun_moves_are_completed() {
         at_once: 1,
         ..manual()
     };
-    let mut world = fenced(3, policy);
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+    let mut world = evacuating(3, policy);
     world.work(4);
     let job = world.deliver(5, "worker-1").unwrap();
     assert!(world.command(job));
@@ -133,17 +120,13 @@ fn a_host_that_comes_back_ends_its_evacuation_and_begun_moves_are_completed() {
     world.site.restore_power();
     world.pass(5_000);
     comes_back(&mut world);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
-    expect(
-        &mut world,
-        &[
-            "5.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:00:05Z",
-            "5.0 host.failure_state UP",
-            "5.0 workload.moved web-2 to compute2",
-            "5.0 operation.cancelled: the host is back; 2 of 3 workloads moved",
-        ],
-    );
+    world.complete(job);
+    world.expect(&[
+        "5.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:00:05Z",
+        "5.0 host.failure_state UP",
+        "5.0 workload.moved web-2 to compute2",
+        "5.0 operation.cancelled: the host is back; 2 of 3 workloads moved",
+    ]);
     assert_eq!(world.cloud.on("compute1"), ["web-3"]);
 }
 
@@ -153,10 +136,7 @@ fn an_evacuation_does_not_begin_while_the_host_is_unknown() {
         at_once: 1,
         ..manual()
     };
-    let mut world = fenced(2, policy);
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+    let mut world = evacuating(2, policy);
     world.see(FailureState::Unknown).unwrap();
     world.take_log();
     let refused = world.deliver(4, "worker-1").unwrap_err();
@@ -168,34 +148,20 @@ fn an_evacuation_does_not_begin_while_the_host_is_unknown() {
     assert_eq!(world.cloud.started.len(), 0);
     world.see(FailureState::Unreachable).unwrap();
     world.work_off();
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "100.0 operation.succeeded: 2 of 2 workloads moved"
-    );
+    world.expect_last("100.0 operation.succeeded: 2 of 2 workloads moved");
 }
 
 #[test]
-fn an_evacuation_whose_gate_stays_closed_needs_an_operator() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+fn a_gate_that_stays_closed_needs_an_operator_at_last() {
+    let mut world = evacuating(1, manual());
     world.see(FailureState::Unknown).unwrap();
     world.pass(3_700_000);
-    let log = world.take_log();
-    assert_eq!(
-        log.last().unwrap(),
-        "3600.0 operation.needs_operator: the gate has been closed for 3600 s: the host is UNKNOWN, not UNREACHABLE"
-    );
+    world.expect_last("3600.0 operation.needs_operator: the gate has been closed for 3600 s: the host is UNKNOWN, not UNREACHABLE");
 }
 
 #[test]
-fn a_move_is_not_repeated_while_a_silent_worker_may_carry_it_out() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+fn nobody_takes_a_workload_up_while_a_silent_worker_may_still_be_at_it() {
+    let mut world = evacuating(1, manual());
     world.deliver(4, "worker-1").unwrap();
     world.take_log();
     let asked = |world: &World| {
@@ -219,19 +185,15 @@ fn a_move_is_not_repeated_while_a_silent_worker_may_carry_it_out() {
 
 #[test]
 fn a_second_evacuation_waits_for_the_workers_of_the_first() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+    let mut world = evacuating(1, manual());
     let job = world.deliver(4, "worker-1").unwrap();
     world.cancel().unwrap();
     world.evacuate().unwrap();
     world.work(5);
     world.work(6);
     world.work(7);
-    assert_eq!(world.cloud.started.len(), 0, "a workload was moved too early");
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    assert_eq!(world.cloud.started.len(), 0, "nothing is moved yet");
+    world.complete(job);
     world.pass(5_000);
     world.work_off();
     assert_eq!(world.cloud.started.len(), 1);

@@ -5,7 +5,7 @@ use ringfence_core::{
     SegmentPolicy, fence_due,
 };
 
-use super::{comes_back, expect, lost_under};
+use super::{comes_back, lost_under};
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
@@ -36,19 +36,16 @@ const ASKS: &str = "6 hosts of the segment fell silent or were fenced within 600
 fn a_silent_host_is_fenced_after_the_segments_waiting_time() {
     let mut world = silent(power_plan());
     world.pass(14_999);
-    expect(&mut world, &[]);
+    world.expect(&[]);
     world.pass(1);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "15.0 operation.started fence 1",
-            "15.0 send 1 power.off bmc",
-            "15.0 operation.proof power.off",
-            "15.0 host.fenced 1",
-            "15.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "15.0 operation.started fence 1",
+        "15.0 send 1 power.off bmc",
+        "15.0 operation.proof power.off",
+        "15.0 host.fenced 1",
+        "15.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn no_host_is_fenced_automatically_unless_its_segment_says_so() {
     let mut world = lost_under(power_plan(), ringfence_world::plans::policy());
     world.pass(3_600_000);
     assert_eq!(fence_due(&world.state), None);
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 #[test]
@@ -121,10 +118,7 @@ fn a_host_that_falls_silent_again_after_its_fence_is_fenced_again_when_it_has_ha
     world.see(FailureState::Unreachable).unwrap();
     world.take_log();
     world.pass(600_000);
-    expect(
-        &mut world,
-        &["681.0 operation.started fence 2", "681.0 send 1 power.off bmc"],
-    );
+    world.expect(&["681.0 operation.started fence 2", "681.0 send 1 power.off bmc"]);
 }
 
 #[test]
@@ -132,13 +126,10 @@ fn the_storm_brake_holds_a_fence_and_asks_a_person() {
     let mut world = silent(power_plan());
     with_others(&mut world, 5);
     world.pass(600_000);
-    expect(
-        &mut world,
-        &[
-            "15.0 operation.started fence 1",
-            &format!("15.0 operation.needs_operator: {ASKS}"),
-        ],
-    );
+    world.expect(&[
+        "15.0 operation.started fence 1",
+        &format!("15.0 operation.needs_operator: {ASKS}"),
+    ]);
     assert!(world.sent.is_empty());
     world.retry().unwrap();
     world.work_off();
@@ -178,13 +169,10 @@ fn a_held_fence_ends_when_the_host_answers_again() {
     world.pass(15_000);
     world.take_log();
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "15.0 host.failure_state UP",
-            "15.0 operation.cancelled: the host was seen UP before anything was done to it",
-        ],
-    );
+    world.expect(&[
+        "15.0 host.failure_state UP",
+        "15.0 operation.cancelled: the host was seen UP before anything was done to it",
+    ]);
 }
 
 #[test]

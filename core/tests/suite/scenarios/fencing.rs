@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{comes_back, expect, lost, lost_under, old_boot};
+use super::{comes_back, lost, lost_under, old_boot};
 use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
@@ -12,16 +12,13 @@ fn power_alone_suffices() {
     world.fence().unwrap();
     world.pass(1_000);
     world.work(0);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "1.0 operation.proof power.off",
-            "1.0 host.fenced 1",
-            "1.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "1.0 operation.proof power.off",
+        "1.0 host.fenced 1",
+        "1.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(world.gates().evacuate.allowed);
     assert!(!world.gates().schedule.allowed);
     assert_eq!(world.wake_at, None);
@@ -34,18 +31,15 @@ fn storage_and_network_suffice_without_power() {
     world.work(1);
     assert!(!world.is_fenced(), "the network alone is not enough");
     world.work(0);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 storage.fence ceph",
-            "0.0 send 2 network.fence switch",
-            "0.0 operation.proof network.fence",
-            "0.0 operation.proof storage.fence",
-            "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 storage.fence ceph",
+        "0.0 send 2 network.fence switch",
+        "0.0 operation.proof network.fence",
+        "0.0 operation.proof storage.fence",
+        "0.0 host.fenced 1",
+        "0.0 operation.succeeded: FENCED, proven by storage.fence, network.fence",
+    ]);
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
     assert!(world.site.running, "the host runs without storage and network");
 }
@@ -65,14 +59,15 @@ fn other_tasks_continue_after_the_first_success() {
     world.take_log();
     world.pass(2_000);
     world.work(2);
-    expect(
-        &mut world,
-        &[
-            "2.0 operation.proof power.off",
-            "2.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
-        ],
+    world.expect(&[
+        "2.0 operation.proof power.off",
+        "2.0 operation.succeeded: FENCED, proven by power.off, storage.fence, network.fence",
+    ]);
+    assert_eq!(
+        old_boot(&world),
+        None,
+        "a host that was seen off has forgotten everything"
     );
-    assert_eq!(old_boot(&world), None, "a host that was read off keeps no cut");
 }
 
 #[test]
@@ -84,17 +79,14 @@ fn a_failed_level_is_followed_by_the_next() {
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 send 2 power.off pdu",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 send 2 power.off pdu",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
 }
 
 #[test]
@@ -108,18 +100,14 @@ fn a_late_success_of_a_former_level_proves_nothing() {
     let left = world.deliver(0, "worker-1").unwrap();
     world.work(1);
     world.command(left);
-    let result = world.finish(left).unwrap();
-    world.deliver_result(result);
+    world.complete(left);
     assert!(!world.is_fenced());
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off left",
-            "0.0 send 2 power.off right",
-            "0.0 send 3 power.off bmc",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off left",
+        "0.0 send 2 power.off right",
+        "0.0 send 3 power.off bmc",
+    ]);
     world.work(2);
     assert!(world.is_fenced());
 }
@@ -135,20 +123,17 @@ fn both_power_supplies_are_off_before_either_is_on() {
     assert!(!world.is_fenced(), "one of two feeds keeps the host alive");
     world.work(1);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off left",
-            "0.0 send 2 power.off right",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 3 power.on left",
-            "0.0 send 4 power.on right",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off left",
+        "0.0 send 2 power.off right",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 3 power.on left",
+        "0.0 send 4 power.on right",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(
         world.state.host.applied.fencing.is_empty(),
         "the power is on again"
@@ -164,23 +149,17 @@ fn a_reboot_fences_at_the_off_and_the_gate_closes_when_the_on_is_claimed() {
     world.site.manners.insert("bmc".to_owned(), Manner::Refuses);
     world.pass(1_000);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 operation.proof power.off",
-            "0.0 host.fenced 1",
-            "0.0 send 2 power.on bmc",
-            "1.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "1.0 host.left_off: every level failed; last bmc: refused",
-            "1.0 operation.succeeded: FENCED, proven by power.off; the host may stay off: power.on failed (every level failed; last bmc: refused)",
-        ],
-    );
-    assert!(
-        world.is_fenced(),
-        "the proof had ended, and the host is still FENCED"
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 operation.proof power.off",
+        "0.0 host.fenced 1",
+        "0.0 send 2 power.on bmc",
+        "1.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "1.0 host.left_off: every level failed; last bmc: refused",
+        "1.0 operation.succeeded: FENCED, proven by power.off; the host may stay off: power.on failed (every level failed; last bmc: refused)",
+    ]);
+    assert!(world.is_fenced(), "nothing was taken back");
     assert!(
         !world.gates().evacuate.allowed,
         "a worker may have switched the power on"
@@ -198,18 +177,15 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.fence().unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 send 2 storage.fence ceph",
-            "0.0 operation.proof power.off",
-            "0.0 operation.needs_operator: no sufficient set was completed; failed: storage.fence (every level failed; last \
-             ceph: refused)",
-        ],
-    );
-    // A person switches the host on meanwhile: the old observation must not complete the set.
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 send 2 storage.fence ceph",
+        "0.0 operation.proof power.off",
+        "0.0 operation.needs_operator: no sufficient set was completed; failed: storage.fence (every level failed; last \
+         ceph: refused)",
+    ]);
+    // A stranger switches it on meanwhile: the old observation must not complete the set.
     world.pass(60_000);
     world.site.restore_power();
     world.pass(60_000);
@@ -223,30 +199,24 @@ fn power_does_not_come_back_before_the_host_is_fenced() {
     world.work(storage);
     assert!(!world.is_fenced(), "the power must be read again");
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "120.0 note operation.retry",
-            "120.0 note fence.proof_ended: the fence was started again",
-            "120.0 operation.restarted: tried again by anna: mended",
-            "120.0 send 3 power.off bmc",
-            "120.0 send 4 storage.fence ceph",
-            "120.0 operation.proof storage.fence",
-            "120.0 operation.proof power.off",
-            "120.0 host.fenced 1",
-        ],
-    );
-    // The first command may have caused the off that was read, and the second one may still take effect.
+    world.expect(&[
+        "120.0 note operation.retry",
+        "120.0 note fence.proof_ended: the fence was started again",
+        "120.0 operation.restarted: tried again by anna: mended",
+        "120.0 send 3 power.off bmc",
+        "120.0 send 4 storage.fence ceph",
+        "120.0 operation.proof storage.fence",
+        "120.0 operation.proof power.off",
+        "120.0 host.fenced 1",
+    ]);
+    // What was read as off may be the doing of the first command, and the second one may come yet.
     world.pass(10_000);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "130.0 send 5 power.on bmc",
-            "130.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
-            "130.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
-        ],
-    );
+    world.expect(&[
+        "130.0 send 5 power.on bmc",
+        "130.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 1",
+        "130.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
+    ]);
 }
 
 #[test]
@@ -262,18 +232,15 @@ fn a_stage_waits_for_the_one_before_and_for_its_delay() {
     world.work(0);
     world.pass(10_000);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 storage.fence ceph",
-            "2.0 operation.proof storage.fence",
-            "7.0 send 2 power.off bmc",
-            "12.0 operation.proof power.off",
-            "12.0 host.fenced 1",
-            "12.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 storage.fence ceph",
+        "2.0 operation.proof storage.fence",
+        "7.0 send 2 power.off bmc",
+        "12.0 operation.proof power.off",
+        "12.0 host.fenced 1",
+        "12.0 operation.succeeded: FENCED, proven by power.off, storage.fence",
+    ]);
 }
 
 #[test]
@@ -285,17 +252,14 @@ fn a_bmc_that_reports_success_and_stays_on_is_tried_again_and_proves_nothing() {
         world.work(attempt);
         world.pass(1_000);
     }
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "1.0 send 2 power.off bmc",
-            "2.0 send 3 power.off bmc",
-            "2.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
-             bmc: unknown)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "1.0 send 2 power.off bmc",
+        "2.0 send 3 power.off bmc",
+        "2.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+         bmc: unknown)",
+    ]);
     assert!(!world.gates().evacuate.allowed);
 }
 
@@ -304,18 +268,15 @@ fn a_fence_without_workers_needs_an_operator() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.pass(300_000);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "15.0 send 2 power.off bmc",
-            "30.0 send 3 power.off bmc",
-            "45.0 send 4 power.off bmc",
-            "60.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
-             bmc: unknown, no worker claimed it in time)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "15.0 send 2 power.off bmc",
+        "30.0 send 3 power.off bmc",
+        "45.0 send 4 power.off bmc",
+        "60.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed; last \
+         bmc: unknown, no worker claimed it in time)",
+    ]);
     assert_eq!(world.wake_at, None);
 }
 
@@ -326,24 +287,17 @@ fn the_task_of_a_dead_worker_continues_with_another_worker() {
     let dead = world.deliver(0, "worker-1").unwrap();
     world.pass(11_000);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "11.0 send 2 power.off bmc",
-            "11.0 operation.proof power.off",
-            "11.0 host.fenced 1",
-            "11.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
-    // The worker was only silent; its result is too late.
-    let late = world.finish(dead).unwrap();
-    assert_eq!(
-        world.deliver_result(late),
-        Reply::Ignored("its operation has ended")
-    );
-    expect(&mut world, &["11.0 note result.ignored: its operation has ended"]);
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "11.0 send 2 power.off bmc",
+        "11.0 operation.proof power.off",
+        "11.0 host.fenced 1",
+        "11.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
+    // It was only silent; what it says now is too late, and known to be so.
+    assert_eq!(world.complete(dead), Reply::Ignored("its operation has ended"));
+    world.expect(&["11.0 note result.ignored: its operation has ended"]);
 }
 
 #[test]
@@ -357,8 +311,7 @@ fn a_worker_that_renews_its_lease_keeps_its_attempt() {
         world.give(Input::Renew(claim)).unwrap();
     }
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     assert!(world.is_fenced());
     assert_eq!(world.sent.len(), 1);
 }
@@ -400,14 +353,11 @@ fn a_device_that_stays_busy_for_ten_minutes_is_given_up() {
         world.give(Input::DeviceBusy(claim)).unwrap();
     }
     world.pass(10_000);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off shared",
-            "600.0 send 2 power.off pdu",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off shared",
+        "600.0 send 2 power.off pdu",
+    ]);
 }
 
 #[test]
@@ -438,19 +388,13 @@ fn a_heartbeat_before_the_first_claim_stops_the_fence() {
     let mut world = lost(power_plan());
     world.fence().unwrap();
     world.see(FailureState::Up).unwrap();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "0.0 host.failure_state UP",
-            "0.0 operation.cancelled: the host was seen UP before anything was done to it",
-        ],
-    );
-    assert!(
-        world.deliver(0, "worker-1").is_err(),
-        "the attempt can no longer be claimed"
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "0.0 host.failure_state UP",
+        "0.0 operation.cancelled: the host was seen UP before anything was done to it",
+    ]);
+    assert!(world.deliver(0, "worker-1").is_err(), "nobody may act any more");
     assert!(world.gates().schedule.allowed);
 }
 
@@ -464,8 +408,7 @@ fn a_heartbeat_in_the_middle_of_an_off_does_not_stop_it() {
     assert!(!world.gates().evacuate.allowed);
     world.pass(1_000);
     world.command(job);
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
+    world.complete(job);
     assert!(world.is_fenced());
     assert!(
         !world.gates().evacuate.allowed,
@@ -492,7 +435,7 @@ fn power_that_was_read_as_off_before_the_host_was_heard_is_read_again() {
     world.deliver_result(result);
     assert!(!world.is_fenced());
     world.pass(1_000);
-    expect(&mut world, &["2.0 send 2 power.off bmc"]);
+    world.expect(&["2.0 send 2 power.off bmc"]);
     world.site.manners.clear();
     world.work(1);
     assert!(world.is_fenced());
@@ -518,11 +461,8 @@ fn a_device_whose_off_is_contradicted_every_time_is_given_up() {
     }
     world.work(1);
     assert!(!world.is_fenced());
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "12.0 operation.needs_operator: no sufficient set was completed; failed: power.off (the host was seen UP each time \
-         after it had been read as off); storage.fence (every level failed; last ceph: refused)"
-    );
+    world.expect_last("12.0 operation.needs_operator: no sufficient set was completed; failed: power.off (the host was seen UP each time \
+         after it had been read as off); storage.fence (every level failed; last ceph: refused)");
     assert_eq!(world.violation, None);
 }
 
@@ -538,16 +478,13 @@ fn a_proof_counts_once_accepted_writes_have_landed() {
     world.pass(1_000);
     world.work(0);
     world.pass(10_000);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "1.0 operation.proof power.off",
-            "6.0 host.fenced 1",
-            "6.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "1.0 operation.proof power.off",
+        "6.0 host.fenced 1",
+        "6.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(world.gates().evacuate.allowed);
 }
 
@@ -577,17 +514,14 @@ fn an_engine_that_was_away_for_an_hour_has_used_up_no_methods_time() {
     world.pass_unseen(3_600_000);
     world.tick();
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            "3600.0 send 2 power.off bmc",
-            "3600.0 operation.proof power.off",
-            "3600.0 host.fenced 1",
-            "3600.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        "3600.0 send 2 power.off bmc",
+        "3600.0 operation.proof power.off",
+        "3600.0 host.fenced 1",
+        "3600.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
 }
 
 #[test]
@@ -605,17 +539,14 @@ fn failed_fences_restart_automatically_as_often_as_the_segment_says() {
     world.work(1);
     world.pass(3_600_000);
     let failed = "no sufficient set was completed; failed: power.off (every level failed; last bmc: refused)";
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 power.off bmc",
-            &format!("0.0 operation.needs_operator: {failed}"),
-            "30.0 operation.restarted: started again by itself, as the segment says",
-            "30.0 send 2 power.off bmc",
-            &format!("30.0 operation.needs_operator: {failed}"),
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 power.off bmc",
+        &format!("0.0 operation.needs_operator: {failed}"),
+        "30.0 operation.restarted: started again by itself, as the segment says",
+        "30.0 send 2 power.off bmc",
+        &format!("30.0 operation.needs_operator: {failed}"),
+    ]);
 }
 
 #[test]
@@ -625,13 +556,10 @@ fn a_level_without_devices_proves_nothing() {
     let mut world = lost(empty);
     world.fence().unwrap();
     assert!(!world.is_fenced());
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed)",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 operation.needs_operator: no sufficient set was completed; failed: power.off (every level failed)",
+    ]);
 }
 
 #[test]
@@ -641,16 +569,13 @@ fn a_task_done_by_an_untrusted_method_proves_nothing() {
     world.fence().unwrap();
     world.work(0);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 send 1 storage.fence ceph",
-            "0.0 send 2 network.fence switch",
-            "0.0 operation.proof storage.fence",
-            "0.0 operation.needs_operator: no sufficient set was completed; done, which proves nothing: network.fence",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 send 1 storage.fence ceph",
+        "0.0 send 2 network.fence switch",
+        "0.0 operation.proof storage.fence",
+        "0.0 operation.needs_operator: no sufficient set was completed; done, which proves nothing: network.fence",
+    ]);
     assert!(!world.is_fenced());
     let standing: Vec<_> = world.state.host.applied.fencing.iter().map(|s| s.kind).collect();
     assert_eq!(

@@ -2,15 +2,12 @@
 
 use ringfence_core::*;
 
-use super::on_nova::{fenced, manual};
+use super::on_nova::{evacuating, fenced, manual};
 use ringfence_world::World;
 
 /// A world whose only workload's move has ended with this report.
 fn with_a_move_that_ends(report: MoveReport) -> World {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+    let mut world = evacuating(1, manual());
     let job = world.deliver(4, "worker-1").unwrap();
     let at = world.finish(job).unwrap();
     let result = &mut world.results[at];
@@ -79,10 +76,7 @@ fn a_dead_workers_move_is_found_as_soon_as_its_lease_has_run_out() {
         retries: 0,
         ..manual()
     };
-    let mut world = fenced(1, policy);
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+    let mut world = evacuating(1, policy);
     let job = world.deliver(4, "worker-1").unwrap();
     assert!(world.command(job), "the worker is killed before it can report");
     world.pass(9_999);
@@ -101,10 +95,7 @@ fn a_look_that_finds_nothing_is_no_try_and_a_look_of_a_dead_worker_is_repeated()
         timeout_s: 60,
         ..manual()
     };
-    let mut world = fenced(1, policy);
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+    let mut world = evacuating(1, policy);
     world.deliver(4, "worker-1").unwrap();
     world.pass(10_000);
     world
@@ -214,11 +205,8 @@ fn the_next_try_does_not_wait_for_a_move_to_a_dead_host() {
 }
 
 #[test]
-fn an_operation_reports_a_running_workload_that_arrives_stopped() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+fn a_workload_that_ran_and_arrives_stopped_is_told_by_the_operation() {
+    let mut world = evacuating(1, manual());
     let job = world.deliver(4, "worker-1").unwrap();
     let at = world.finish(job).unwrap();
     world.results[at].finding = Some(Finding::Move(MoveReport {

@@ -75,11 +75,3 @@ fn reboots(world: &mut World) {
 fn old_boot(world: &World) -> Option<OldBoot> {
     world.state.host.old_boot(world.state.clock_set_at)
 }
-
-/// Compares the log since the last call, and checks that the world has seen no violation.
-#[track_caller]
-fn expect(world: &mut World, lines: &[&str]) {
-    assert_eq!(world.violation, None);
-    let log = world.take_log();
-    assert_eq!(log, lines, "\ngot:\n{}\n", log.join("\n"));
-}

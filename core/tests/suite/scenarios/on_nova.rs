@@ -39,3 +39,12 @@ pub fn automatic() -> EvacuationPolicy {
         ..EvacuationPolicy::default()
     }
 }
+
+/// A host whose evacuation has asked what is there, and has told workers what to move.
+pub fn evacuating(servers: usize, policy: EvacuationPolicy) -> World {
+    let mut world = fenced(servers, policy);
+    world.evacuate().unwrap();
+    world.work(2);
+    world.work(3);
+    world
+}

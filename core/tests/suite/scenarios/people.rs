@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{expect, lost};
+use super::lost;
 use ringfence_world::Manner;
 use ringfence_world::plans::*;
 
@@ -16,14 +16,11 @@ fn a_person_can_confirm_a_fence_whose_tasks_have_failed() {
     world.pass(600_000);
     world.site.plug(false);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
-    expect(
-        &mut world,
-        &[
-            "600.0 operation.proof operator",
-            "600.0 host.fenced 1",
-            "600.0 operation.succeeded: FENCED, proven by operator; power.off failed and no longer mattered",
-        ],
-    );
+    world.expect(&[
+        "600.0 operation.proof operator",
+        "600.0 host.fenced 1",
+        "600.0 operation.succeeded: FENCED, proven by operator; power.off failed and no longer mattered",
+    ]);
     assert!(world.gates().evacuate.allowed);
 }
 
@@ -32,15 +29,12 @@ fn a_confirmation_without_an_operation_makes_one() {
     let mut world = lost(power_plan());
     world.site.plug(false);
     assert_eq!(world.confirm(0, person("anna"), false), Ok(Reply::Done));
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 operation.proof operator",
-            "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by operator",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 operation.proof operator",
+        "0.0 host.fenced 1",
+        "0.0 operation.succeeded: FENCED, proven by operator",
+    ]);
     assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::AlreadySo));
 }
 
@@ -50,16 +44,13 @@ fn a_plan_without_tasks_waits_for_a_person() {
     world.fence().unwrap();
     world.site.plug(false);
     world.confirm(1, person("anna"), false).unwrap();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started fence 1",
-            "0.0 operation.needs_operator: the plan does nothing by itself: fence the host by hand and confirm it",
-            "0.0 operation.proof operator",
-            "0.0 host.fenced 1",
-            "0.0 operation.succeeded: FENCED, proven by operator",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 operation.needs_operator: the plan does nothing by itself: fence the host by hand and confirm it",
+        "0.0 operation.proof operator",
+        "0.0 host.fenced 1",
+        "0.0 operation.succeeded: FENCED, proven by operator",
+    ]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{boot, comes_back, expect, lost, lost_under, old_boot, reboots};
+use super::{boot, comes_back, lost, lost_under, old_boot, reboots};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -37,17 +37,14 @@ fn a_rejoin_after_a_fence_by_power_switches_on_and_waits_for_the_host() {
     world.work(1);
     world.pass(90_000);
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "60.0 operation.started rejoin 2",
-            "60.0 send 1 power.on bmc",
-            "60.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "150.0 host.failure_state UP",
-            "150.0 host.unfenced 2",
-            "150.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "60.0 operation.started rejoin 2",
+        "60.0 send 1 power.on bmc",
+        "60.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "150.0 host.failure_state UP",
+        "150.0 host.unfenced 2",
+        "150.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.gates().schedule.allowed);
 }
 
@@ -118,23 +115,17 @@ fn a_rejoin_after_a_fence_by_storage_and_network_needs_a_newer_boot() {
     comes_back(&mut world);
     world.rejoin(false).unwrap();
     world.pass(20_000);
-    expect(
-        &mut world,
-        &["10.0 host.failure_state UP", "10.0 operation.started rejoin 2"],
-    );
+    world.expect(&["10.0 host.failure_state UP", "10.0 operation.started rejoin 2"]);
     reboots(&mut world);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "35.0 send 1 storage.unfence ceph",
-            "35.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "35.0 send 2 network.unfence switch",
-            "35.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
-            "35.0 host.unfenced 2",
-            "35.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "35.0 send 1 storage.unfence ceph",
+        "35.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "35.0 send 2 network.unfence switch",
+        "35.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
+        "35.0 host.unfenced 2",
+        "35.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.gates().schedule.allowed);
     assert_eq!(world.violation, None);
 }
@@ -146,11 +137,8 @@ fn a_rejoin_without_a_newer_boot_waits_for_a_persons_confirmation() {
     comes_back(&mut world);
     world.rejoin(false).unwrap();
     world.pass(600_000);
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "601.0 operation.needs_operator: the host was cut off from storage or network and has shown no boot that began after \
-         that"
-    );
+    world.expect_last("601.0 operation.needs_operator: the host was cut off from storage or network and has shown no boot that began after \
+         that");
     let id = world.live_id();
     assert_eq!(world.rejoin(true), Ok(Reply::Joined(id)));
     world.retry().unwrap();
@@ -250,16 +238,13 @@ fn the_network_waits_for_storage_and_unfenced_waits_for_both() {
     world.site.manners.insert("ceph".to_owned(), Manner::Refuses);
     world.rejoin(false).unwrap();
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "20.0 host.failure_state UP",
-            "20.0 operation.started rejoin 2",
-            "20.0 send 1 storage.unfence ceph",
-            "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "20.0 operation.needs_operator: storage.unfence failed: every level failed; last ceph: refused",
-        ],
-    );
+    world.expect(&[
+        "20.0 host.failure_state UP",
+        "20.0 operation.started rejoin 2",
+        "20.0 send 1 storage.unfence ceph",
+        "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "20.0 operation.needs_operator: storage.unfence failed: every level failed; last ceph: refused",
+    ]);
     assert!(world.is_fenced());
     world.site.manners.clear();
     world.retry().unwrap();
@@ -280,17 +265,14 @@ fn a_host_that_falls_silent_again_is_not_taken_back() {
     world.work_off();
     assert!(world.is_fenced());
     world.pass(600_000);
-    expect(
-        &mut world,
-        &[
-            "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "20.0 send 2 network.unfence switch",
-            "21.0 host.failure_state UNREACHABLE",
-            "21.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
-            "621.0 operation.needs_operator: the host is UNREACHABLE, not UP",
-        ],
-    );
-    assert!(!world.gates().evacuate.allowed, "the host has its storage again");
+    world.expect(&[
+        "20.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "20.0 send 2 network.unfence switch",
+        "21.0 host.failure_state UNREACHABLE",
+        "21.0 note fence.proof_ended: a worker was allowed to carry out a network.unfence of generation 2",
+        "621.0 operation.needs_operator: the host is UNREACHABLE, not UP",
+    ]);
+    assert!(!world.gates().evacuate.allowed, "it has its storage again");
     assert!(matches!(world.fence(), Ok(Reply::Started(_))));
 }
 
@@ -314,17 +296,14 @@ fn a_rejoin_waits_for_the_watchdog_unless_the_host_has_a_new_boot() {
     world.pass(5_000);
     world.see_boot(FailureState::Up, None).unwrap();
     world.pass(200_000);
-    expect(
-        &mut world,
-        &[
-            "15.0 operation.started rejoin 2",
-            "15.0 send 1 power.on bmc",
-            "15.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "20.0 host.failure_state UP",
-            "120.0 host.unfenced 2",
-            "120.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "15.0 operation.started rejoin 2",
+        "15.0 send 1 power.on bmc",
+        "15.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "20.0 host.failure_state UP",
+        "120.0 host.unfenced 2",
+        "120.0 operation.succeeded: the host was taken back",
+    ]);
     let mut world = fenced();
     world.rejoin(false).unwrap();
     world.work(1);
@@ -348,20 +327,16 @@ fn a_rejoin_overtaken_by_a_fence_holds_the_off_until_the_on_is_over() {
     world.pass(5_000);
     world.command(on);
     assert!(world.site.is_powered());
-    let result = world.finish(on).unwrap();
-    world.deliver_result(result);
-    expect(
-        &mut world,
-        &[
-            "10.0 operation.started rejoin 2",
-            "10.0 send 1 power.on bmc",
-            "10.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "10.0 operation.cancelled: superseded by a fence of generation 3",
-            "10.0 operation.started fence 3",
-            "15.0 note result.ignored: it is of another operation or generation",
-            "15.0 send 1 power.off bmc",
-        ],
-    );
+    world.complete(on);
+    world.expect(&[
+        "10.0 operation.started rejoin 2",
+        "10.0 send 1 power.on bmc",
+        "10.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "10.0 operation.cancelled: superseded by a fence of generation 3",
+        "10.0 operation.started fence 3",
+        "15.0 note result.ignored: it is of another operation or generation",
+        "15.0 send 1 power.off bmc",
+    ]);
     world.work(2);
     assert!(!world.site.is_powered());
     assert!(world.gates().evacuate.allowed);
@@ -376,19 +351,16 @@ fn an_off_waits_until_the_on_of_a_silent_worker_has_no_effect_any_more() {
     world.pass(19_999);
     world.command(on);
     world.pass(13_000);
-    assert!(!world.command(on), "the attempt's deadline is over");
-    // The attempt's deadline, and the ten seconds in which a simulated device may still act.
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started rejoin 2",
-            "0.0 send 1 power.on bmc",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "0.0 operation.cancelled: superseded by a fence of generation 3",
-            "0.0 operation.started fence 3",
-            "32.0 send 1 power.off bmc",
-        ],
-    );
+    assert!(!world.command(on), "its time is up");
+    // Its deadline, and the ten seconds that a simulated device lingers.
+    world.expect(&[
+        "0.0 operation.started rejoin 2",
+        "0.0 send 1 power.on bmc",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "0.0 operation.cancelled: superseded by a fence of generation 3",
+        "0.0 operation.started fence 3",
+        "32.0 send 1 power.off bmc",
+    ]);
     world.work(2);
     assert!(world.gates().evacuate.allowed);
 }
@@ -400,16 +372,15 @@ fn an_off_waits_for_the_effect_of_an_on_that_was_given_up() {
     world.rejoin(false).unwrap();
     let on = world.deliver(1, "worker-1").unwrap();
     world.command(on);
-    let unknown = world.finish(on).unwrap();
-    world.deliver_result(unknown);
+    world.complete(on);
     world.site.manners.clear();
     world.fence().unwrap();
     world.take_log();
     world.pass(9_999);
-    assert!(world.site.is_powered(), "the on takes effect eight seconds late");
-    expect(&mut world, &[]);
+    assert!(world.site.is_powered(), "it came eight seconds late");
+    world.expect(&[]);
     world.pass(1);
-    expect(&mut world, &["10.0 send 1 power.off bmc"]);
+    world.expect(&["10.0 send 1 power.off bmc"]);
     world.work_off();
     assert!(world.gates().evacuate.allowed);
     assert_eq!(world.violation, None);
@@ -444,17 +415,13 @@ fn a_host_is_taken_back_automatically_if_the_segment_says_so() {
     // The host is UP before the worker has reported; no second report comes.
     comes_back(&mut world);
     world.take_log();
-    let result = world.finish(on).unwrap();
-    world.deliver_result(result);
-    expect(
-        &mut world,
-        &[
-            "6.0 operation.succeeded: FENCED, proven by power.off",
-            "6.0 operation.started rejoin 2",
-            "6.0 host.unfenced 2",
-            "6.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.complete(on);
+    world.expect(&[
+        "6.0 operation.succeeded: FENCED, proven by power.off",
+        "6.0 operation.started rejoin 2",
+        "6.0 host.unfenced 2",
+        "6.0 operation.succeeded: the host was taken back",
+    ]);
 }
 
 #[test]
@@ -472,7 +439,7 @@ fn a_cancelled_rejoin_does_not_begin_again_automatically() {
     world.take_log();
     world.pass(1_000);
     comes_back(&mut world);
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 #[test]
@@ -558,34 +525,28 @@ fn a_rejoin_does_not_wait_for_tasks_that_the_fence_still_tries() {
     world.work(2);
     world.pass(5_000);
     comes_back(&mut world);
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.succeeded: FENCED, proven by power.off",
-            "0.0 operation.started rejoin 2",
-            "0.0 send 1 power.on bmc",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "5.0 host.failure_state UP",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.succeeded: FENCED, proven by power.off",
+        "0.0 operation.started rejoin 2",
+        "0.0 send 1 power.on bmc",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "5.0 host.failure_state UP",
+    ]);
     world.pass(14_000);
     assert!(
         world.command(storage),
         "the old worker's attempt is still under way"
     );
     world.pass(28_000);
-    // The attempt has cut off a boot that had started since.
-    expect(&mut world, &[]);
+    // It has cut off a boot that had begun since.
+    world.expect(&[]);
     reboots(&mut world);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "52.0 send 2 storage.unfence ceph",
-            "52.0 host.unfenced 2",
-            "52.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "52.0 send 2 storage.unfence ceph",
+        "52.0 host.unfenced 2",
+        "52.0 operation.succeeded: the host was taken back",
+    ]);
     assert_eq!(world.violation, None);
 }
 
@@ -627,16 +588,13 @@ fn a_boot_after_a_confirmed_cut_is_newer_despite_a_late_repeated_command() {
     // Until then the killed worker's command may take effect.
     world.pass(16_000);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "16.0 host.failure_state UP",
-            "32.0 send 2 storage.unfence ceph",
-            "32.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
-            "32.0 host.unfenced 2",
-            "32.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "16.0 host.failure_state UP",
+        "32.0 send 2 storage.unfence ceph",
+        "32.0 note fence.proof_ended: a worker was allowed to carry out a storage.unfence of generation 2",
+        "32.0 host.unfenced 2",
+        "32.0 operation.succeeded: the host was taken back",
+    ]);
 }
 
 #[test]
@@ -668,7 +626,7 @@ fn a_cut_confirmed_in_an_earlier_fence_may_be_taken_late_in_this_one() {
     world.take_log();
     world.pass(60_000);
     assert_eq!(old_boot(&world), Some(OldBoot::CutOff));
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 /// A host that is FENCED by storage and network, and whose switch no longer exists: its rejoin waits for a person.
@@ -679,9 +637,8 @@ fn without_its_switch() -> World {
     reboots(&mut world);
     world.rejoin(false).unwrap();
     world.work_off();
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "20.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused"
+    world.expect_last(
+        "20.0 operation.needs_operator: network.unfence failed: every level failed; last switch: refused",
     );
     world
 }
@@ -691,15 +648,12 @@ fn an_admin_can_confirm_the_release_of_a_device_that_is_gone() {
     let mut world = without_its_switch();
     world.site.reconnect("switch");
     assert_eq!(world.released(2, &["switch"], admin("anna")), Ok(Reply::Done));
-    expect(
-        &mut world,
-        &[
-            "20.0 note applied_fencing.released",
-            "20.0 operation.restarted: released by hand, says anna: the switch was thrown away",
-            "20.0 host.unfenced 2",
-            "20.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "20.0 note applied_fencing.released",
+        "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
+        "20.0 host.unfenced 2",
+        "20.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(world.gates().schedule.allowed);
 }
 
@@ -723,7 +677,7 @@ fn a_confirmed_release_needs_an_admin_the_generation_and_the_methods_name() {
         ]
     );
     assert!(world.is_fenced());
-    expect(&mut world, &[]);
+    world.expect(&[]);
 }
 
 #[test]
@@ -746,8 +700,7 @@ fn a_release_is_refused_while_the_cut_may_still_be_made() {
     world.cancel().unwrap();
     let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(refusal.code(), "host.fencing");
-    let result = world.finish(storage).unwrap();
-    world.deliver_result(result);
+    world.complete(storage);
     world.pass(31_999);
     let refusal = world.released(1, &["ceph"], admin("anna")).unwrap_err();
     assert_eq!(
@@ -781,11 +734,8 @@ fn a_device_beside_one_that_is_gone_is_still_released_by_the_rejoin() {
         "the cut of the other array still stands"
     );
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "20.0 note applied_fencing.released",
-            "20.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "20.0 note applied_fencing.released",
+        "20.0 operation.succeeded: the host was taken back",
+    ]);
 }

@@ -2,26 +2,21 @@
 
 use ringfence_core::*;
 
-use super::on_nova::{fenced, manual, on_nova};
-use super::{comes_back, expect};
+use super::comes_back;
+use super::on_nova::{evacuating, fenced, manual, on_nova};
 use ringfence_world::plans::*;
 
 #[test]
-fn a_rejoin_waits_for_a_worker_that_may_still_be_moving_a_workload() {
-    let mut world = fenced(1, manual());
-    world.evacuate().unwrap();
-    world.work(2);
-    world.work(3);
+fn the_way_back_waits_for_a_worker_that_may_still_be_starting_a_workload_elsewhere() {
+    let mut world = evacuating(1, manual());
     let job = world.deliver(4, "worker-1").unwrap();
     world.cancel().unwrap();
     world.take_log();
     world.rejoin(false).unwrap();
-    expect(&mut world, &["0.0 operation.started rejoin 2"]);
+    world.expect(&["0.0 operation.started rejoin 2"]);
     assert!(world.command(job));
-    let result = world.finish(job).unwrap();
-    world.deliver_result(result);
-    let log = world.take_log();
-    assert_eq!(log.last().unwrap(), "0.0 send 1 power.on bmc");
+    world.complete(job);
+    world.expect_last("0.0 send 1 power.on bmc");
 }
 
 #[test]
@@ -35,20 +30,17 @@ fn a_host_is_taken_back_in_its_backends_order() {
     world.pass(6_000);
     comes_back(&mut world);
     world.work_off();
-    expect(
-        &mut world,
-        &[
-            "0.0 operation.started rejoin 2",
-            "0.0 send 1 power.on bmc",
-            "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
-            "6.0 host.failure_state UP",
-            "6.0 send 2 workloads.clean-up nova:east",
-            "6.0 send 3 workloads.mark-up nova:east",
-            "6.0 host.unfenced 2",
-            "6.0 send 4 workloads.start nova:east",
-            "6.0 operation.succeeded: the host was taken back",
-        ],
-    );
+    world.expect(&[
+        "0.0 operation.started rejoin 2",
+        "0.0 send 1 power.on bmc",
+        "0.0 note fence.proof_ended: a worker was allowed to carry out a power.on of generation 2",
+        "6.0 host.failure_state UP",
+        "6.0 send 2 workloads.clean-up nova:east",
+        "6.0 send 3 workloads.mark-up nova:east",
+        "6.0 host.unfenced 2",
+        "6.0 send 4 workloads.start nova:east",
+        "6.0 operation.succeeded: the host was taken back",
+    ]);
     assert!(!world.cloud.forced_down);
 }
 

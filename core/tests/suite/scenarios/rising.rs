@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{comes_back, expect, lost, old_boot};
+use super::{comes_back, lost, old_boot};
 use ringfence_world::Manner;
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -26,15 +26,12 @@ fn up_and_gone_again() -> World {
 #[test]
 fn a_proof_that_the_host_had_stopped_opens_no_gate_after_a_sign_of_life() {
     let mut world = up_and_gone_again();
-    expect(
-        &mut world,
-        &[
-            "65.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:01:05Z",
-            "65.0 host.failure_state UP",
-            "125.0 host.failure_state UNREACHABLE",
-        ],
-    );
-    assert!(world.is_fenced(), "the host is still FENCED");
+    world.expect(&[
+        "65.0 note fence.proof_ended: monitor saw the host UP at 2030-01-01T12:01:05Z",
+        "65.0 host.failure_state UP",
+        "125.0 host.failure_state UNREACHABLE",
+    ]);
+    assert!(world.is_fenced(), "nothing was given back");
     let gate = world.gates().evacuate;
     assert!(!gate.allowed);
     assert!(gate.reason.contains("fence the host again"), "{}", gate.reason);
@@ -47,16 +44,13 @@ fn a_host_that_ran_again_is_fenced_again_with_a_new_proof() {
     assert!(matches!(world.fence(), Ok(Reply::Started(_))));
     assert!(!world.gates().evacuate.allowed);
     world.work(1);
-    expect(
-        &mut world,
-        &[
-            "125.0 operation.started fence 2",
-            "125.0 send 1 power.off bmc",
-            "125.0 operation.proof power.off",
-            "125.0 host.fenced 2",
-            "125.0 operation.succeeded: FENCED, proven by power.off",
-        ],
-    );
+    world.expect(&[
+        "125.0 operation.started fence 2",
+        "125.0 send 1 power.off bmc",
+        "125.0 operation.proof power.off",
+        "125.0 host.fenced 2",
+        "125.0 operation.succeeded: FENCED, proven by power.off",
+    ]);
     assert!(world.gates().evacuate.allowed);
     assert_eq!(world.fence(), Ok(Reply::AlreadySo));
 }
@@ -90,11 +84,8 @@ fn a_boot_that_outlived_its_power_off_needs_a_person() {
     world.rejoin(false).unwrap();
     world.work_off();
     world.pass(600_000);
-    assert_eq!(
-        world.take_log().last().unwrap(),
-        "606.0 operation.needs_operator: the host runs a boot from before it was proven to have stopped: what proved that may \
-         not tell the truth"
-    );
+    world.expect_last("606.0 operation.needs_operator: the host runs a boot from before it was proven to have stopped: what proved that may \
+         not tell the truth");
 }
 
 #[test]
@@ -212,15 +203,12 @@ fn a_fence_whose_proofs_have_ended_is_superseded_by_a_new_fence() {
     world.see(FailureState::Unreachable).unwrap();
     world.take_log();
     world.fence().unwrap();
-    expect(
-        &mut world,
-        &[
-            "6.0 operation.succeeded: FENCED, proven by power.off",
-            "6.0 operation.started fence 2",
-            "6.0 send 1 power.off bmc",
-            "6.0 send 2 storage.fence ceph",
-        ],
-    );
+    world.expect(&[
+        "6.0 operation.succeeded: FENCED, proven by power.off",
+        "6.0 operation.started fence 2",
+        "6.0 send 1 power.off bmc",
+        "6.0 send 2 storage.fence ceph",
+    ]);
 }
 
 #[test]

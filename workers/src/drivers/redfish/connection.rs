@@ -8,6 +8,7 @@ use ringfence_core::{FrozenMethod, value_of};
 use tokio::time::Instant;
 use url::Url;
 
+use crate::drivers::{password, required};
 use crate::http::{self, Reply, Request};
 use crate::{Secrets, WorkerError};
 
@@ -25,19 +26,13 @@ pub(super) struct Connection<'a> {
 impl<'a> Connection<'a> {
     pub(super) fn new(method: &'a FrozenMethod, secrets: &'a Secrets) -> Result<Self, WorkerError> {
         let optional = |name: &str| value_of(&method.parameters, name);
-        let required = |name: &str| {
-            optional(name)
-                .ok_or_else(|| WorkerError::refused(format!("method {} has no {name}", method.name)))
-        };
-        let password = secrets
-            .get("password")
-            .ok_or_else(|| WorkerError::refused(format!("method {} has no secret password", method.name)))?;
+        let password = password(method, secrets)?;
         Ok(Self {
             client: client(optional("ca_file"), optional("insecure") == Some("true"))?,
-            base: base(required("address")?)?,
-            system: required("system")?,
-            username: required("username")?,
-            password: password.expose(),
+            base: base(required(method, "address")?)?,
+            system: required(method, "system")?,
+            username: required(method, "username")?,
+            password,
         })
     }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use ringfence_core::{Backend, Census, Listed, Newcomer, census, validate_name};
 
 use super::entry::{Entry, Sheet, Wish};
-use super::known::Known;
+use crate::client::view::Host;
 use crate::commands::session::Session;
 use crate::error::CliError;
 use crate::platforms;
@@ -39,7 +39,7 @@ pub struct CloudArgs {
 /// Reads the cloud's hosts, and compares them with Ringfence's.
 pub async fn sheet(
     args: &CloudArgs,
-    hosts: &HashMap<String, Known>,
+    hosts: &HashMap<String, Host>,
     session: &mut Session,
 ) -> Result<Sheet, CliError> {
     let name = args.cloud.as_deref().unwrap_or_default();
@@ -48,7 +48,9 @@ pub async fn sheet(
     let poll = platform.look().await?;
     let named: Vec<&str> = poll.hosts.iter().map(|sign| sign.host.as_str()).collect();
     if named.is_empty() && args.prune {
-        let why = format!("--prune: cloud {name} has no hosts at all, which may be an error of the cloud; nothing is deleted");
+        let why = format!(
+            "--prune: cloud {name} has no hosts at all, which may be an error of the cloud; nothing is deleted"
+        );
         return Err(CliError::Usage(why));
     }
     let listed: Vec<Listed<'_>> = hosts.values().map(listed).collect();
@@ -94,7 +96,7 @@ async fn check(args: &CloudArgs, name: &str, session: &Session) -> Result<(), Cl
     )))
 }
 
-fn listed(host: &Known) -> Listed<'_> {
+fn listed(host: &Host) -> Listed<'_> {
     Listed {
         name: &host.name,
         cloud: host.cloud.as_deref(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{Backend, DEFAULT_ZONE, HostDescription, Parameters, validate_host, validate_name};
 use serde_json::{Map, Value, json};
 
-use super::known::Known;
+use crate::client::view::Host;
 
 /// The fields of a host beside its parameters.
 pub const FIELDS: [&str; 7] = ["name", "segment", "type", "backend", "cloud", "known_as", "zone"];
@@ -115,8 +115,8 @@ impl Entry {
         body.into()
     }
 
-    /// The changes of a host that exists. Fields that the file does not set stay.
-    pub fn changes(&self, host: &Known) -> Map<String, Value> {
+    /// What would have to be changed of a host that is there. What the file does not mention stays.
+    pub fn changes(&self, host: &Host) -> Map<String, Value> {
         let mut changes = Map::new();
         for (field, value) in &self.fields {
             let now = match *field {

@@ -10,7 +10,6 @@ mod send;
 mod yaml_file;
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -21,13 +20,14 @@ use self::known::known_hosts;
 use self::outcome::{Fate, count, show};
 use self::send::{How, send};
 use crate::client::Client;
+use crate::commands::document;
 use crate::commands::session::Session;
 use crate::error::CliError;
 
 /// The most hosts of one import.
 const MOST_HOSTS: usize = 100_000;
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// How many errors are shown.
+const MAX_MIB: u64 = 64;
+/// Complaints that are shown.
 const SHOWN: usize = 100;
 
 /// `ringfence host import`
@@ -99,7 +99,7 @@ pub async fn import(args: ImportArgs, session: &mut Session) -> Result<(), CliEr
 }
 
 fn read(args: &ImportArgs, file: &Path) -> Result<Sheet, CliError> {
-    let text = text(file)?;
+    let text = document::text(file, MAX_MIB)?;
     let extension = file.extension().and_then(|extension| extension.to_str());
     let is_yaml = match args.format {
         Some(format) => format == FileFormat::Yaml,
@@ -110,41 +110,19 @@ fn read(args: &ImportArgs, file: &Path) -> Result<Sheet, CliError> {
     } else {
         csv_file::read(&text)
     };
-    let content = |why: String| CliError::Content {
-        path: file.to_owned(),
-        why,
-    };
     if sheet.entries.len() > MOST_HOSTS {
-        return Err(content(format!("holds more than {MOST_HOSTS} hosts")));
+        return Err(CliError::content(
+            file,
+            format!("holds more than {MOST_HOSTS} hosts"),
+        ));
     }
     if sheet.entries.is_empty() && sheet.complaints.is_empty() {
-        return Err(content("holds no host".to_owned()));
+        return Err(CliError::content(file, "holds no host"));
     }
     Ok(sheet)
 }
 
-fn text(path: &Path) -> Result<String, CliError> {
-    let fault = |source| CliError::file("read", path, source);
-    let reader: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(fault)?)
-    };
-    let mut text = String::new();
-    reader
-        .take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(fault)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(CliError::Content {
-            path: path.to_owned(),
-            why: "is longer than 64 MiB".to_owned(),
-        });
-    }
-    Ok(text)
-}
-
-/// The error with every complaint and its line; nothing has been sent.
+/// Every complaint with its line; nothing has been sent.
 fn complain(path: &Path, sheet: &Sheet) -> Result<(), CliError> {
     if sheet.complaints.is_empty() {
         return Ok(());
@@ -159,10 +137,7 @@ fn complain(path: &Path, sheet: &Sheet) -> Result<(), CliError> {
     if let Some(more) = sorted.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         why.push_str(&format!("\n  and {more} more"));
     }
-    Err(CliError::Content {
-        path: path.to_owned(),
-        why,
-    })
+    Err(CliError::content(path, why))
 }
 
 /// Names and ids of the segments.

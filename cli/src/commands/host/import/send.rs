@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::entry::{Entry, Wish};
-use super::known::Known;
 use super::outcome::{Fate, Outcome};
+use crate::client::view::Host;
 use crate::client::{ApiFault, Request};
 use crate::commands::session::Session;
 use crate::error::CliError;
@@ -37,7 +37,7 @@ type Placed = (usize, Entry);
 pub async fn send(
     session: &Session,
     entries: Vec<Entry>,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, Host>,
     how: How,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<(), CliError> {
@@ -84,7 +84,7 @@ enum Decided {
     Other(Entry),
 }
 
-fn decide(at: usize, entry: Entry, known: &HashMap<String, Known>, how: How) -> Decided {
+fn decide(at: usize, entry: Entry, known: &HashMap<String, Host>, how: How) -> Decided {
     let already = |entry, fate, detail: String| Decided::Already(Outcome::of(at, entry, fate, detail));
     match &entry.wish {
         Wish::Here => {}
@@ -113,8 +113,8 @@ fn decide(at: usize, entry: Entry, known: &HashMap<String, Known>, how: How) -> 
     }
 }
 
-/// The names of the fields that differ.
-fn names(entry: &Entry, host: &Known) -> String {
+/// What would be changed.
+fn names(entry: &Entry, host: &Host) -> String {
     let changes = entry.changes(host);
     changes.keys().cloned().collect::<Vec<_>>().join(", ")
 }
@@ -168,7 +168,7 @@ async fn add(session: &Session, new: Vec<(Placed, Value)>) -> Result<Vec<Outcome
 async fn change(
     session: &Session,
     (at, entry): Placed,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, Host>,
 ) -> Result<Outcome, CliError> {
     if entry.wish == Wish::Gone {
         let request = Request::delete(&["hosts", &entry.name]);
