@@ -105,7 +105,7 @@ fn a_host_with_two_supplies_loses_power_with_the_second() {
 
 #[test]
 fn an_unknown_host_counts_as_writing() {
-    assert!(World::default().may_write("nobody"));
+    assert!(World::default().may_write("unknown"));
 }
 
 #[test]
