@@ -88,7 +88,7 @@ async fn an_operator_fences_a_host_from_the_command_line() {
         "--wait",
     ];
     let without_token = machine.run(&words).await;
-    assert_eq!(without_token.code, Some(7), "{nobody:?}");
+    assert_eq!(without_token.code, Some(7), "{without_token:?}");
     let machine = machine.set("RINGFENCE_TOKEN", &token);
     let fenced = machine.run(&words).await;
     assert_eq!(fenced.code, Some(0), "{fenced:?}");
