@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_the_guideline_writes_them() {
+    fn filter_values_are_read_as_in_the_api_guideline() {
         for (given, expected) in [
             ("buzz", one_of(&["buzz"])),
             ("in:buzz,bar", one_of(&["buzz", "bar"])),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_filter_values_are_refused() {
         for given in [
             "", "a,b", "a\"b", "in:", "in:a,", "in:a\"b", "\"a", "\"a\"b", "\"a\",b", r#""\x""#, "like:a",
             "neq:a,b",

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_gives_what_it_holds_and_then_what_comes_back() {
+    fn a_bucket_gives_its_tokens_and_then_refilled_ones() {
         let buckets = Buckets::new(2.0, 3.0).unwrap();
         let now = Instant::now();
         let bucket: Bucket = buckets.of("a");
@@ -209,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_per_second_is_no_limit() {
+    fn zero_per_second_is_no_limit() {
         assert!(Buckets::<u8>::new(0.0, 3.0).is_none());
         assert!(Buckets::<u8>::new(0.0, 0.0).is_none());
     }
 
     #[test]
-    fn addresses_of_one_ipv6_network_are_one() {
+    fn addresses_of_one_ipv6_network_share_a_limit() {
         let network_of = |text: &str| network(text.parse().unwrap());
         assert_eq!(network_of("2001:db8::1"), network_of("2001:db8::ffff:2"));
         assert_ne!(network_of("2001:db8::1"), network_of("2001:db8:0:1::1"));

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_and_all_callers_have_their_bounds_and_what_ends_makes_room() {
+    fn one_caller_and_all_callers_have_limits_and_a_closed_stream_makes_room() {
         let limits = StreamLimits {
             of_one_caller: 2,
             in_all: 3,

@@ -64,7 +64,7 @@ mod tests {
     use super::as_integers;
 
     #[test]
-    fn whole_numbers_lose_their_fraction_and_nothing_else_changes() {
+    fn only_whole_numbers_lose_their_fraction() {
         for (json, expected) in [
             (r#"{"a":3605.0,"b":[3e2,-1.0]}"#, r#"{"a":3605,"b":[300,-1]}"#),
             (r#"{"a\"1.0":"2.0","b":2.0}"#, r#"{"a\"1.0":"2.0","b":2}"#),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_none_is_left_alone() {
+    fn json_without_fractions_is_not_changed() {
         for json in [
             r#"{"a":1.5,"b":12,"c":"1.0"}"#,
             "1e300",

@@ -1,6 +1,6 @@
-//! What happens at one host, and what people ask for it: it dies, it is fenced, they change their minds, it is repaired and taken back.
+//! What happens to one host, and what people do with it: the host dies, is fenced, repaired and taken back, and people change their minds.
 //!
-//! They speak the truth. What they see of the service is what its API says; what they see of the host they see by standing before it.
+//! People are truthful. They know the service by its API, and the host by standing before it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::field::Field;
 use crate::report::count;
 use crate::rng::Dice;
 
-/// What somebody asks for or does.
+/// An action of a person, or the death of the host.
 #[derive(Clone, Copy)]
 enum Action {
     Nothing,
@@ -28,7 +28,7 @@ enum Action {
     Repair,
 }
 
-/// Goes on until nothing is to be asked for any more.
+/// Acts until the campaign is in its end phase.
 pub async fn act(field: Arc<Field>, host: String, number: u64) {
     let mut dice = Dice::of(field.options.seed, 1_000 + number);
     while !field.is_calm() {
@@ -103,20 +103,20 @@ async fn carry_out(field: &Field, host: &str, seen: &Value, action: Action, dice
         Action::Evacuate => ask(field, host, &of_host("evacuate"), because).await,
         Action::Cancel => ask(field, host, &of_operation("cancel"), because).await,
         Action::Retry => ask(field, host, &of_operation("retry"), because).await,
-        Action::Confirm if field.truth.give_word(host).is_some() => {
-            let word = json!({ "generation": generation, "reason": "it lies before me" });
+        Action::Confirm if field.truth.confirm_dead(host).is_some() => {
+            let word = json!({ "generation": generation, "reason": "I have seen the dead host" });
             ask(field, host, &of_host("confirm-fenced"), word).await;
         }
         Action::Confirm => {}
         Action::ConfirmStale if generation > 0 => {
-            let word = json!({ "generation": generation - 1, "reason": "of another time" });
+            let word = json!({ "generation": generation - 1, "reason": "an old generation" });
             ask(field, host, &of_host("confirm-fenced"), word).await;
         }
         Action::ConfirmStale => {}
     }
 }
 
-/// Asks, and writes down what came of it.
+/// Sends a request, and logs the answer.
 pub async fn ask(field: &Field, host: &str, path: &str, body: Value) {
     count(&field.figures.requests);
     field.log.host(host, &format!("POST {path}"));
@@ -128,7 +128,7 @@ pub async fn ask(field: &Field, host: &str, path: &str, body: Value) {
     field.log.host(host, &format!("POST {path}: {words}"));
 }
 
-/// A host hangs and goes on writing, or its kernel dies.
+/// Makes the host hang and go on writing, or crashes its kernel.
 fn die(field: &Field, host: &str, dice: &mut Dice) {
     let condition = if dice.one_of(75) {
         Condition::Hung
@@ -137,10 +137,10 @@ fn die(field: &Field, host: &str, dice: &mut Dice) {
     };
     count(&field.figures.deaths);
     field.log.host(host, &format!("the host: {condition:?}"));
-    note(field, host, field.truth.befalls(host, condition));
+    note(field, host, field.truth.set_condition(host, condition));
 }
 
-/// Somebody boots the host, if it has power.
+/// Boots the host by hand, if it has power.
 pub fn repair(field: &Field, host: &str) {
     if field.truth.moment(host).is_some_and(|moment| moment.powered) {
         field.log.host(host, "the host is booted by hand");
@@ -148,7 +148,7 @@ pub fn repair(field: &Field, host: &str) {
     }
 }
 
-/// Somebody gives the host power, if it has none.
+/// Switches the host on by hand, if it has no power.
 pub fn switch_on(field: &Field, host: &str) {
     if field.truth.moment(host).is_some_and(|moment| !moment.powered) {
         field.log.host(host, "the host is switched on by hand");

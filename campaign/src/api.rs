@@ -1,4 +1,4 @@
-//! Callers of the API who take it as it is: away, slow, or in the middle of a start.
+//! Callers of the API, which may be away, slow, or starting.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,23 +10,23 @@ use tokio::time::sleep;
 
 use crate::error::CampaignError;
 
-/// How long an answer is waited for.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// All APIs of the service, asked in turns.
+/// All APIs of the service, called in turn.
 pub struct Api {
     clients: Vec<Client>,
     turn: AtomicUsize,
 }
 
-/// What came back.
+/// An answer.
 pub struct Answered {
     pub status: u16,
     pub body: Value,
 }
 
 impl Answered {
-    /// In a few words.
+    /// A short form for the log.
     pub fn words(&self) -> String {
         let code = self.body["errors"][0]["code"].as_str().unwrap_or_default();
         format!("{} {code}", self.status)
@@ -45,7 +45,7 @@ impl Api {
         }
     }
 
-    /// Asks one of them; `None` if no answer came.
+    /// Calls one of the APIs; `None` without an answer.
     pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Option<Answered> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let client = self.clients.get(turn % self.clients.len().max(1))?;
@@ -73,7 +73,7 @@ impl Api {
         self.ask(Method::PUT, path, Some(body)).await
     }
 
-    /// Asks until it is so, for a minute: workers and engines may still be on their way.
+    /// Repeats a request until it succeeds, for a minute: workers and engines may be starting.
     pub async fn insist(&self, method: Method, path: &str, body: Value) -> Result<Value, CampaignError> {
         let mut found = "no answer".to_owned();
         for _ in 0..300 {
@@ -86,7 +86,7 @@ impl Api {
             sleep(Duration::from_millis(200)).await;
         }
         Err(CampaignError::Unexpected {
-            what: format!("{method} {path}"),
+            what: format!("success of {method} {path}"),
             found,
         })
     }

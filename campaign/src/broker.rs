@@ -1,4 +1,4 @@
-//! Whoever has got into the broker: hears every message, and sends it again, later, or forged.
+//! An intruder on the broker, who reads every message, and sends messages again, late, or forged.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::error::CampaignError;
 use crate::rng::Dice;
 
-/// Messages that are remembered.
+/// Number of messages that are kept.
 const REMEMBERED: usize = 400;
-/// Where the broker tells of every message that it is given.
+/// The exchange on which the broker publishes a copy of every message.
 const TOLD: &str = "amq.rabbitmq.trace";
 
 /// A message as it was sent.
@@ -31,20 +31,20 @@ pub struct Heard {
     at: Instant,
 }
 
-/// What is done with a message that was heard.
+/// What the intruder does with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mischief {
-    /// It comes once more.
+    /// Sends the message once more.
     Doubled,
-    /// One of long ago comes again.
+    /// Sends an old message again.
     Late,
-    /// It comes with another content under its signature.
+    /// Sends the message with another body under the old signature.
     Forged,
-    /// It comes on the queue of another.
+    /// Sends the message to another queue.
     Misled,
 }
 
-/// Listens for as long as it is kept.
+/// Reads messages until it is dropped.
 pub struct Tap {
     heard: Arc<Mutex<VecDeque<Heard>>>,
     url: String,
@@ -52,14 +52,14 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// On a broker, to the queues of one prefix.
+    /// Reads the messages to the queues with this prefix.
     pub fn on(url: &str, prefix: &str, rabbit: Arc<tokio::sync::Mutex<RabbitMq>>) -> Self {
         let heard = Arc::new(Mutex::new(VecDeque::new()));
         let (url, prefix, memory) = (url.to_owned(), prefix.to_owned(), Arc::clone(&heard));
         let of = url.clone();
         let listening = tokio::spawn(async move {
             loop {
-                // The broker is away now and then, and has forgotten then that it was to tell.
+                // After an outage the broker has forgotten that it must copy messages.
                 let _ = listen(&url, &prefix, &rabbit, &memory).await;
                 sleep(Duration::from_millis(500)).await;
             }
@@ -71,7 +71,7 @@ impl Tap {
         }
     }
 
-    /// Does this with one message, if one was heard that is right for it. What it was.
+    /// Does this with a message that was read, if one fits. Returns a description.
     pub async fn play(&self, mischief: Mischief, dice: &mut Dice) -> Result<Option<String>, CampaignError> {
         let Some(heard) = self.choose(mischief, dice) else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Tap {
                 played.properties,
             )
             .await?;
-        // What was written has to be on its way before the connection goes.
+        // The message must be sent before the connection closes.
         let _ = timeout(Duration::from_secs(2), connection.close(200, "done".into())).await;
         Ok(Some(format!(
             "{} of {age_s} s ago on {}",
@@ -127,7 +127,7 @@ fn spoil(mut heard: Heard, mischief: Mischief, dice: &mut Dice, queues: &[String
     heard
 }
 
-/// What a forger would like to be believed.
+/// The body of a forged result.
 fn forged(body: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(body);
     let better = text
@@ -204,7 +204,7 @@ async fn bind(channel: &Channel) -> Result<String, CampaignError> {
     Ok(name)
 }
 
-/// What the broker tells of a message: its queue and properties are among the headers.
+/// A copied message: its queue and properties are in the headers of the copy.
 fn heard(delivery: Delivery, prefix: &str) -> Option<Heard> {
     let headers = delivery.properties.headers().as_ref()?.inner();
     let AMQPValue::FieldArray(keys) = headers.get("routing_keys")? else {

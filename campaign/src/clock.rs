@@ -1,6 +1,6 @@
-//! The clocks of the machines: one time for all of them, which can be set, and each a little off.
+//! The clocks of the machines: one site time, which can be set, and a difference for each machine.
 //!
-//! A program gets its time from `libfaketime`, which reads how far it is off from a file. Its count of durations stays true.
+//! A program gets its time from `libfaketime`, which reads the difference from a file. Durations stay true.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,24 +9,24 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::error::CampaignError;
 
-/// How far the site's time is from this machine's.
+/// The difference of the site's time from this machine's.
 #[derive(Default)]
 pub struct SiteClock {
     off_ms: AtomicI64,
 }
 
 impl SiteClock {
-    /// The site's time, as a monitor tells it.
+    /// The site's time, for the monitor.
     pub fn now(&self) -> DateTime<Utc> {
         ringfence_tests::now() + TimeDelta::milliseconds(self.off_ms())
     }
 
-    /// Milliseconds.
+    /// The difference in milliseconds.
     pub fn off_ms(&self) -> i64 {
         self.off_ms.load(Ordering::Relaxed)
     }
 
-    /// Sets it so much further.
+    /// Sets the site's time forward by this, or back.
     pub fn step(&self, by_ms: i64) {
         self.off_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
@@ -35,12 +35,12 @@ impl SiteClock {
 /// The clock of one program's machine.
 pub struct MachineClock {
     file: PathBuf,
-    /// How far it is from the site's.
+    /// The machine's difference from the site's time.
     apart_ms: AtomicI64,
 }
 
 impl MachineClock {
-    /// One that is right.
+    /// A clock without a difference.
     pub fn new(file: PathBuf) -> Self {
         Self {
             file,
@@ -48,7 +48,7 @@ impl MachineClock {
         }
     }
 
-    /// What a program needs in its environment to live by it.
+    /// The variables that give a program this clock.
     pub fn variables(&self, library: &Path) -> Vec<(String, String)> {
         let variables = [
             ("LD_PRELOAD", library.display().to_string()),
@@ -60,12 +60,12 @@ impl MachineClock {
         variables.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    /// From now on it is so far from the site's.
+    /// Sets the machine's difference from the site's time.
     pub fn set_apart(&self, ms: i64) {
         self.apart_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Follows the site's clock.
+    /// Follows the site's time.
     pub fn follow(&self, site: &SiteClock) -> Result<(), CampaignError> {
         let off_ms = site.off_ms() + self.apart_ms.load(Ordering::Relaxed);
         let sign = if off_ms < 0 { '-' } else { '+' };
@@ -77,7 +77,7 @@ impl MachineClock {
     }
 }
 
-/// The library that gives a program another time.
+/// The path of `libfaketime`.
 pub fn library() -> Result<PathBuf, CampaignError> {
     let folders = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
     let path = |folder: &str| PathBuf::from(format!("/usr/lib/{folder}/faketime/libfaketime.so.1"));

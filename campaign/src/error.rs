@@ -1,4 +1,4 @@
-//! What can keep a campaign from being held.
+//! Errors that end a campaign without a verdict.
 
 use std::io;
 
@@ -10,33 +10,33 @@ pub enum CampaignError {
     System {
         /// What was being done.
         what: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// A library or program is not installed.
-    #[error("{what} is not there; install the Debian package {package}")]
+    #[error("{what} was not found; install the Debian package {package}")]
     Missing {
-        /// What was looked for.
+        /// The library or program.
         what: &'static str,
-        /// What brings it.
+        /// Debian's package with it.
         package: &'static str,
     },
     /// The database under the service could not be prepared.
     #[error("the database could not be prepared")]
     Database(#[from] sqlx::Error),
-    /// The broker could not be listened to.
-    #[error("the broker could not be listened to")]
+    /// The messages on the broker could not be read.
+    #[error("the messages on the broker could not be read")]
     Broker(#[from] lapin::Error),
     /// An address could not be read.
     #[error("an address could not be read")]
     Address(#[from] url::ParseError),
     /// The service could not be set up.
-    #[error("{what} was answered with {found}")]
+    #[error("expected {what}, found {found}")]
     Unexpected {
-        /// What was asked.
+        /// What was expected.
         what: String,
-        /// What came back.
+        /// What was found instead.
         found: String,
     },
     /// A peer did not start.
@@ -48,7 +48,7 @@ pub enum CampaignError {
 }
 
 impl CampaignError {
-    /// Says what was being done when the system refused.
+    /// Adds what was being done to an error of the operating system.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }

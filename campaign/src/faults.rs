@@ -1,4 +1,4 @@
-//! Plays the script.
+//! Carries out the script of faults.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::proxy::Way;
 use crate::rng::Dice;
 use crate::script::{Astray, Fault, Leg, Script, Trouble, What, host_name, slow_ms};
 
-/// How much later everything comes on a slow way.
+/// Delay of a slow connection.
 const SLOW_WAY: Duration = Duration::from_millis(150);
 
-/// Plays it to its end, or to the first violation. How many faults of each kind there were; what did not happen is no fault.
+/// Carries out the script to its end, or to the first violation. Returns the number of faults of each kind that took effect.
 pub async fn play(field: &Arc<Field>, script: &Script) -> BTreeMap<&'static str, u64> {
     let begun = Instant::now();
     let mut under_way = JoinSet::new();
@@ -48,12 +48,12 @@ pub async fn play(field: &Arc<Field>, script: &Script) -> BTreeMap<&'static str,
     played
 }
 
-/// Its kind, if it has happened.
+/// The kind of the fault, if it took effect.
 async fn happened(field: Arc<Field>, fault: Fault, number: usize) -> Option<&'static str> {
     match happen(&field, &fault, number).await {
         Ok(()) => Some(fault.kind()),
         Err(error) => {
-            field.log.note(&format!("fault {number} did not happen: {error}"));
+            field.log.note(&format!("fault {number} had no effect: {error}"));
             None
         }
     }
@@ -95,11 +95,11 @@ async fn happen(field: &Field, fault: &Fault, number: usize) -> Result<(), Campa
     Ok(())
 }
 
-/// A process that does not run cannot be struck.
+/// An error for a process that did not run.
 fn struck(ran: bool) -> Result<(), CampaignError> {
     ran.then_some(()).ok_or_else(|| CampaignError::Unexpected {
-        what: "a process".to_owned(),
-        found: "none that runs".to_owned(),
+        what: "a process that runs".to_owned(),
+        found: "none".to_owned(),
     })
 }
 
@@ -127,7 +127,7 @@ async fn play_on(
     let played = peers.tap.play(mischief, &mut dice).await?;
     let played = played.ok_or_else(|| CampaignError::Unexpected {
         what: format!("a message for {mischief:?}"),
-        found: "none that was heard".to_owned(),
+        found: "none".to_owned(),
     })?;
     field.log.note(&format!("message {mischief:?}: {played}"));
     Ok(())
@@ -159,7 +159,7 @@ fn lead_astray(field: &Field, host: usize, astray: Astray, lasts: Duration) {
     reports.insert(host_name(host), (astray, Instant::now() + lasts));
 }
 
-/// Time comes from one place: what the database tells, what the machines tell, and what a monitor tells are set together.
+/// Sets the clocks of the database, of the machines and of the monitor together.
 async fn set_clock(field: &Field, by_ms: i64) -> Result<(), CampaignError> {
     field.clock.step(by_ms);
     if let Some(peers) = &field.plant.peers {

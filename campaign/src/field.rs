@@ -1,4 +1,4 @@
-//! What all parts of a campaign share.
+//! State that all parts of a campaign share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::report::{Figures, Violation};
 use crate::script::{Astray, host_name};
 use crate::truth::Truth;
 
-/// Violations that are told; what follows from the first one is seldom news.
+/// Number of violations that are reported; later ones mostly follow from the first.
 const MAX_VIOLATIONS: usize = 5;
 
-/// A campaign under way.
+/// A running campaign.
 pub struct Field {
     pub options: Options,
     pub truth: Truth,
@@ -28,10 +28,10 @@ pub struct Field {
     pub plant: Arc<Plant>,
     pub api: Api,
     pub figures: Figures,
-    /// What becomes of the reports of which host, and until when.
+    /// Hosts whose reports have a fault, and until when.
     pub astray: Mutex<BTreeMap<String, (Astray, Instant)>>,
     violations: Mutex<Vec<Violation>>,
-    /// Nothing goes wrong any more, and nobody asks for anything new.
+    /// In the end phase no faults begin, and people request nothing new.
     is_calm: AtomicBool,
 }
 
@@ -64,7 +64,7 @@ impl Field {
         self.is_calm.store(true, Ordering::Relaxed);
     }
 
-    /// What must never be, has been.
+    /// Records a violation.
     pub fn violated(&self, what: &str, host: &str, detail: String) {
         self.log.host(host, &format!("VIOLATION {what}: {detail}"));
         let mut violations = self.violations.lock();
@@ -86,12 +86,12 @@ impl Field {
         !self.violations.lock().is_empty()
     }
 
-    /// Takes what was found.
+    /// Returns the violations.
     pub fn violations(&self) -> Vec<Violation> {
         std::mem::take(&mut *self.violations.lock())
     }
 
-    /// What becomes of the reports of a host now.
+    /// The present fault of a host's reports.
     pub fn astray(&self, host: &str) -> Option<Astray> {
         let astray = self.astray.lock();
         let (how, until) = astray.get(host)?;

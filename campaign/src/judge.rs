@@ -1,6 +1,6 @@
-//! The judge: what the API says is held against what is physically so, before and after it said it.
+//! The judge: compares the API's answers with the physical state before and after each answer.
 //!
-//! A host that wrote before the question and after the answer, in one and the same boot, wrote when the answer was made.
+//! A host that wrote before the question and after the answer, within one boot, wrote when the answer was made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::field::Field;
 use crate::report::count;
 use crate::truth::{Moment, WRITES_EVERY};
 
-/// Between two looks at the least.
+/// The least time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
-/// Lets the hosts write, and watches what becomes of their storage, until it is dropped.
+/// Lets the hosts write, and watches their storage, until it is dropped.
 pub async fn write(field: Arc<Field>) {
     loop {
         for host in field.truth.write() {
@@ -42,11 +42,11 @@ pub async fn judge(field: Arc<Field>) {
     }
 }
 
-/// What was last seen of a host.
+/// What was last read of a host.
 struct Seen {
     is_fenced: bool,
     generation: u64,
-    /// When that was asked.
+    /// The time of that question.
     at: Instant,
 }
 
@@ -81,7 +81,7 @@ async fn look_at(
     }
 }
 
-/// It has become FENCED since it was seen last.
+/// Judges a host that has turned FENCED since the last look.
 fn judge_fenced(field: &Field, name: &str, host: &Value, known: &Seen, before: &Moment) {
     let Some(now) = field.truth.moment(name) else {
         return;
@@ -90,7 +90,7 @@ fn judge_fenced(field: &Field, name: &str, host: &Value, known: &Seen, before: &
     if has_written && !is_excused(host, &now) {
         let since = known.generation;
         let detail = format!(
-            "it has written all the time since it was UNFENCED in generation {since}: {host}; {now:?}"
+            "the host has written all the time since it was UNFENCED in generation {since}: {host}; {now:?}"
         );
         field.violated("false FENCED", name, detail);
     }
@@ -111,12 +111,12 @@ async fn judge_gates(field: &Field, name: &str, host: &Value) {
         return;
     };
     if before.wrote_until(&after) && !is_excused(host, &after) {
-        let detail = format!("the evacuate gate is open and it writes: {gates}; {host}; {after:?}");
+        let detail = format!("the evacuate gate is open and the host writes: {gates}; {host}; {after:?}");
         field.violated("open gate", name, detail);
     }
 }
 
-/// A person has said that it was dead, and that was so; it was started by hand afterwards.
+/// Whether a person truly confirmed that the host was dead, and the host was started by hand afterwards.
 fn is_excused(host: &Value, now: &Moment) -> bool {
     let mut proofs = host["proofs"].as_array().into_iter().flatten();
     let rests_on_a_word = proofs.any(|proof| proof["kind"] == "operator");

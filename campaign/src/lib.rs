@@ -1,9 +1,9 @@
-//! The adversarial search for the whole service: real processes, a script of faults that a seed repeats, and a judge that asks the physical
-//! world alone.
+//! The fault campaign of the whole service: real processes, a script of faults that a seed repeats, and a judge that asks only the
+//! physical world.
 //!
-//! The hosts and their devices are simulated in this process, which makes their truth known; everything else is the program as it is
-//! installed. [`run`] starts it, lets hosts die and people ask for what people ask for, plays the script, and then wants everything
-//! to come to an end. [`Violation`] is what must never be.
+//! The hosts and their devices are simulated in this process, so that their real state is known; everything else is the installed
+//! program. [`run`] starts it, lets hosts die and people act, carries out the script, and then waits until every operation has ended
+//! and every host is back. A [`Violation`] is a broken invariant.
 
 mod actor;
 mod api;

@@ -1,4 +1,4 @@
-//! What happened: everything in a file, and of each host and of the faults the last lines at hand.
+//! The log of a campaign: a file with everything, and the last lines of each host and of the faults in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::CampaignError;
 
-/// Lines of a host, and of the faults, that are told with a violation.
+/// Number of lines of a host, and of the faults, in the report of a violation.
 const AT_HAND: usize = 60;
 
 /// The log of a campaign.
@@ -26,7 +26,7 @@ struct Inner {
 }
 
 impl Log {
-    /// An empty one in a folder.
+    /// Makes an empty log in a folder.
     pub fn new(folder: &Path) -> Result<Self, CampaignError> {
         let path = folder.join("campaign.log");
         let file = File::create(&path).map_err(CampaignError::system(format!("write {}", path.display())))?;
@@ -40,7 +40,7 @@ impl Log {
         })
     }
 
-    /// Something that concerns one host: a request with its answer, a report, a action at the host.
+    /// Logs something about one host: a request with its answer, a report, or an action.
     pub fn host(&self, host: &str, text: &str) {
         let line = self.line(text);
         let mut inner = self.lock();
@@ -48,7 +48,7 @@ impl Log {
         push(inner.hosts.entry(host.to_owned()).or_default(), line);
     }
 
-    /// A fault.
+    /// Logs a fault.
     pub fn fault(&self, text: &str) {
         let line = self.line(text);
         let mut inner = self.lock();
@@ -56,7 +56,7 @@ impl Log {
         push(&mut inner.faults, line);
     }
 
-    /// Anything else.
+    /// Logs anything else.
     pub fn note(&self, text: &str) {
         let line = self.line(text);
         self.lock().write(&line);
@@ -67,7 +67,7 @@ impl Log {
         self.lock().faults.iter().cloned().collect()
     }
 
-    /// The last that concerned a host.
+    /// The last lines about a host.
     pub fn last_of(&self, host: &str) -> Vec<String> {
         let inner = self.lock();
         inner.hosts.get(host).into_iter().flatten().cloned().collect()
@@ -84,7 +84,7 @@ impl Log {
 
 impl Inner {
     fn write(&mut self, line: &str) {
-        // A campaign goes on without its log.
+        // A campaign goes on if its log cannot be written.
         let _ = writeln!(self.file, "{line}");
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask campaign`: holds campaigns on one ground or both, and fails if there was a violation.
+//! `cargo xtask campaign`: runs campaigns on one ground or both, and fails on a violation.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,31 +11,31 @@ use ringfence_tests::tell;
 #[derive(Parser)]
 #[command(
     name = "cargo xtask campaign",
-    about = "Faults in everything, real processes, and a judge that asks the physical world"
+    about = "Runs real processes with faults in everything, and a judge that asks the physical world"
 )]
 struct Arguments {
-    /// How many faults
+    /// Number of faults
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     faults: u32,
-    /// The same seed, faults, hosts and seconds give the same script of faults
+    /// Equal seed, faults, hosts and seconds give an equal script of faults
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// On which ground; both, one after the other with half of the faults each, if absent
+    /// The ground; both, one after the other with half of the faults each, if absent
     #[arg(long, value_enum)]
     ground: Option<GroundName>,
-    /// Simulated hosts
+    /// Number of simulated hosts
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=200))]
     hosts: u16,
     /// Seconds in which the faults happen; a fifth of their number if absent
     #[arg(long, value_parser = clap::value_parser!(u64).range(5..=86_400))]
     seconds: Option<u64>,
-    /// Keeps the logs although nothing was found
+    /// Keeps the logs also without a violation
     #[arg(long)]
     keep: bool,
-    /// Where logs are kept
+    /// The folder for logs
     #[arg(long, default_value = ".")]
     folder: PathBuf,
-    /// Says which faults would happen, and ends
+    /// Prints the script of faults without running it
     #[arg(long)]
     script: bool,
     /// Lets power alone suffice while every power device is a ghost: this has to end in a violation

@@ -1,4 +1,4 @@
-//! A monitor, which reports what it sees of the hosts: again and again, and late, twice or not at all while that is the fault.
+//! A monitor, which reports the hosts again and again, and late, twice or not at all as a fault.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::field::Field;
 use crate::report::count;
 use crate::script::Astray;
 
-/// Between two looks at the hosts.
+/// Time between two looks at the hosts.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
-/// How old the last report of a host may become.
+/// The greatest age of a host's last report.
 const REPEAT_EVERY: Duration = Duration::from_millis(1_500);
-/// How late a late report is.
+/// The delay of a late report.
 const LATE: Duration = Duration::from_millis(2_500);
 
 /// Reports until it is dropped.

@@ -1,8 +1,8 @@
-//! What a campaign is asked for.
+//! The options of a campaign.
 
 use std::path::PathBuf;
 
-/// Where it is held.
+/// The database and bus of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// SQLite, everything in one process.
@@ -12,7 +12,7 @@ pub enum Ground {
 }
 
 impl Ground {
-    /// Its name on the command line.
+    /// The ground's name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -22,32 +22,32 @@ impl Ground {
     }
 }
 
-/// A campaign.
+/// The options of a campaign.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Faults in the script, 1 to 100,000.
+    /// Number of faults in the script, 1 to 100,000.
     pub faults: usize,
-    /// The script is a function of this, of the number of faults, of the hosts, of the seconds and of the ground.
+    /// The seed. The script is a function of the seed, the number of faults, the hosts, the seconds and the ground.
     pub seed: u64,
-    /// Where.
+    /// The ground.
     pub ground: Ground,
-    /// Simulated hosts, 2 to 200.
+    /// Number of simulated hosts, 2 to 200.
     pub hosts: usize,
     /// Seconds in which the faults happen.
     pub seconds: u64,
-    /// Where the logs are kept: after a violation, or always.
+    /// The folder for logs: after a violation, or always.
     pub kept: PathBuf,
-    /// Whether they are kept without a violation.
+    /// Whether logs are kept without a violation.
     pub keep: bool,
     /// Lets power alone suffice while every power device is a ghost: this has to end in a violation.
     pub ghosts: bool,
 }
 
-/// Faults in a second, unless the seconds are given.
+/// Faults per second, unless the seconds are given.
 const FAULTS_PER_SECOND: usize = 5;
 
 impl Options {
-    /// So many faults, with the usual number of hosts and in the usual time.
+    /// A campaign with this number of faults, the usual number of hosts and the usual time.
     #[must_use]
     pub fn new(ground: Ground, faults: usize, seed: u64) -> Self {
         let seconds = faults.div_ceil(FAULTS_PER_SECOND).max(10);

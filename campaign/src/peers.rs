@@ -1,4 +1,4 @@
-//! PostgreSQL and RabbitMQ of the campaign's own, which are restarted, and the ways that lead to them.
+//! A PostgreSQL and a RabbitMQ of the campaign, which are restarted, and the connections to them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::error::CampaignError;
 use crate::process::Process;
 use crate::proxy::Proxy;
 
-/// Variables by which a process is told its database and its broker.
+/// Variables with the addresses of the database and the broker.
 const DATABASE: &str = "RINGFENCE_DATABASE_URL";
 const BROKER: &str = "RINGFENCE_BUS_URL";
 
-/// Beside the table: a clock of the database that can be set, for all who ask or for one of them.
+/// A clock of the database that can be set for all connections or for one user.
 const CLOCK: &str = "
     CREATE SCHEMA campaign;
     CREATE TABLE campaign.clock (who text PRIMARY KEY, off interval NOT NULL);
@@ -26,7 +26,7 @@ const CLOCK: &str = "
              + coalesce((SELECT sum(off) FROM campaign.clock WHERE who IN ('all', session_user)), interval '0')
     $$;";
 
-/// The peers before a service is set up on them.
+/// Started peers on which no service is set up yet.
 pub struct Started;
 
 /// The peers.
@@ -39,12 +39,12 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Starts them.
+    /// Starts the peers.
     pub async fn start() -> Result<(Started, Site), CampaignError> {
         Ok((Started, Site::with_own_peers().await))
     }
 
-    /// Each process has ways of its own to them, and a user of the database of its own.
+    /// Gives a process connections of its own to the peers, and a database user of its own.
     pub async fn join(&self, process: &mut Process) -> Result<(), CampaignError> {
         if !process.name.starts_with("worker") {
             let user = process.name.replace('-', "_");
@@ -65,7 +65,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Sets the database's clock: for all who ask, or for one process.
+    /// Sets the database's clock for all connections, or for one process.
     pub async fn set_clock(&self, who: &str, off_ms: i64) -> Result<(), CampaignError> {
         let who = who.replace('-', "_");
         let sql = format!(
@@ -84,7 +84,7 @@ impl Peers {
         Ok(connection.close().await?)
     }
 
-    /// Ends PostgreSQL as a loss of power would, and starts it again.
+    /// Kills PostgreSQL, as a loss of power would, and starts it again.
     pub async fn restart_postgres(&self) -> Result<(), CampaignError> {
         let server = Arc::clone(&self.postgres).lock_owned().await;
         off_the_threads(move || {
@@ -95,8 +95,8 @@ impl Peers {
         .await
     }
 
-    /// Ends RabbitMQ and starts it again. In good order: a lone node that dies while it writes down which queues it has may never open
-    /// them again.
+    /// Stops RabbitMQ in order and starts it again: a single node that is killed while it stores its list of queues may never open them
+    /// again.
     pub async fn restart_rabbit(&self) -> Result<(), CampaignError> {
         let node = Arc::clone(&self.rabbit).lock_owned().await;
         off_the_threads(move || {
@@ -109,7 +109,7 @@ impl Peers {
 }
 
 impl Started {
-    /// The peers of a site on which a schema was made.
+    /// Completes the peers of a site that has a schema.
     pub async fn with(self, mut site: Site) -> Result<Peers, CampaignError> {
         let missing = |what: &'static str| CampaignError::Missing {
             what,
@@ -140,7 +140,7 @@ impl Started {
     }
 }
 
-/// A URL that leads to the same by a proxy.
+/// A URL that leads to its server through a proxy.
 async fn by_proxy(mut url: Url) -> Result<(String, Proxy), CampaignError> {
     let target = url.port().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     let proxy = Proxy::to(target).await?;

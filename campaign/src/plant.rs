@@ -1,4 +1,4 @@
-//! The service as it is installed, on one ground, with the devices of the simulated hosts.
+//! The installed service on one ground, with the devices of the simulated hosts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use crate::peers::Peers;
 use crate::process::Process;
 use crate::proxy::Proxy;
 
-/// Between two looks at the processes.
+/// Time between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
-/// A running service. It ends with this value.
+/// A running service. It ends when the value is dropped.
 pub struct Plant {
-    /// The database and the broker, where they are of their own.
+    /// The database and the broker of the distributed ground.
     pub peers: Option<Peers>,
     pub processes: Vec<Process>,
-    /// One caller of each API, as an admin.
+    /// One client of each API, with the role `admin`.
     pub clients: Vec<Client>,
-    /// Where the logs of the processes are.
+    /// The folder of the processes' logs.
     pub home: PathBuf,
     machine: Machine,
-    /// It holds the files that the machine's settings name.
+    /// The folder of files that the machine's settings name.
     _settings: Machine,
 }
 
 impl Plant {
-    /// Starts everything.
+    /// Starts the service.
     pub async fn start(
         ground: Ground,
         devices: &str,
@@ -126,14 +126,14 @@ impl Plant {
         })
     }
 
-    /// Does what is due to its processes.
+    /// Does everything that is due for the processes.
     pub fn look(&self, log: &Log) {
         for process in &self.processes {
             process.look(&self.machine, log);
         }
     }
 
-    /// Looks after the processes for as long as what comes back is kept.
+    /// Looks after the processes until the returned handle is dropped.
     pub fn keep(self: &Arc<Self>, log: &Arc<Log>) -> AbortOnDropHandle<()> {
         let (plant, log) = (Arc::clone(self), Arc::clone(log));
         AbortOnDropHandle::new(tokio::spawn(async move {
@@ -144,14 +144,14 @@ impl Plant {
         }))
     }
 
-    /// The site's clock was set: so are those of the machines.
+    /// Sets the machines' clocks after the site's clock.
     pub fn follow(&self, clock: &SiteClock) -> Result<(), CampaignError> {
         self.processes
             .iter()
             .try_for_each(|process| process.clock.follow(clock))
     }
 
-    /// Nothing is wrong with any process or way any more.
+    /// Ends the faults of all processes and connections.
     pub fn heal(&self) {
         self.processes.iter().for_each(Process::heal);
     }
@@ -162,7 +162,7 @@ impl Plant {
     }
 }
 
-/// Nobody is told that the limit of a file was met but whoever writes: a signal would end the process instead.
+/// Ignores SIGXFSZ, so that a file's size limit fails the write instead of ending the process.
 fn machine(settings: &Machine, devices: &str, folder: &Path) -> Result<Machine, CampaignError> {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("ringfence");

@@ -12,22 +12,22 @@ use crate::clock::MachineClock;
 use crate::log::Log;
 use crate::proxy::Proxy;
 
-/// Between the end of a process that ended by itself and its next start.
+/// Time from an unexpected end of the process to its next start.
 const RESTART_AFTER: Duration = Duration::from_millis(300);
 
-/// One process, with everything that is between it and others.
+/// One process with its connections.
 pub struct Process {
-    /// Its name.
+    /// The process's name.
     pub name: String,
     words: Vec<String>,
     variables: Vec<(String, String)>,
-    /// How it says that it listens, where it does; and the way that leads to it.
+    /// The log text before its address, if it listens, and the connection to that address.
     pub front: Option<(&'static str, Proxy)>,
-    /// Its way to the database.
+    /// The connection to the database.
     pub database: Option<Proxy>,
-    /// Its way to the broker.
+    /// The connection to the broker.
     pub broker: Option<Proxy>,
-    /// The clock of its machine.
+    /// The clock of the process's machine.
     pub clock: MachineClock,
     state: Mutex<State>,
 }
@@ -55,12 +55,12 @@ impl Process {
         }
     }
 
-    /// Adds to its environment.
+    /// Adds a variable to the environment.
     pub fn set(&mut self, name: &str, value: String) {
         self.variables.push((name.to_owned(), value));
     }
 
-    /// Ends it as a loss of power would. It comes back after a time. Whether it ran.
+    /// Kills the process, as a loss of power would. It starts again after a time. Returns whether it ran.
     pub fn kill(&self, away: Duration) -> bool {
         let mut state = self.lock();
         let ran = state.service.is_some();
@@ -73,7 +73,7 @@ impl Process {
         ran
     }
 
-    /// Lets it stand still for a time, as a machine that is short of everything would. Whether it ran.
+    /// Halts the process for a time, like an overloaded machine. Returns whether it ran.
     pub fn halt(&self, lasts: Duration) -> bool {
         let mut state = self.lock();
         if let Some(service) = &state.service {
@@ -83,7 +83,7 @@ impl Process {
         state.service.is_some()
     }
 
-    /// Lets no file of it grow, or be written at all, for a time. Whether it ran.
+    /// Makes the writes of the process fail for a time. Returns whether it ran.
     pub fn fill_disk(&self, lasts: Duration) -> bool {
         let mut state = self.lock();
         if let Some(service) = &state.service {
@@ -93,7 +93,7 @@ impl Process {
         state.service.is_some()
     }
 
-    /// Nothing is wrong with it any more.
+    /// Ends all faults of the process.
     pub fn heal(&self) {
         let now = Some(Instant::now());
         let mut state = self.lock();
@@ -104,14 +104,14 @@ impl Process {
         self.ways().for_each(Proxy::heal);
     }
 
-    /// Ends it for good.
+    /// Ends the process for good.
     pub fn end(&self) {
         if let Some(mut service) = self.lock().service.take() {
             service.kill();
         }
     }
 
-    /// Does what is due: goes on, starts again, finds out where it listens.
+    /// Does everything that is due: continues, starts again, finds the address.
     pub fn look(&self, machine: &Machine, log: &Log) {
         self.ways().for_each(Proxy::look);
         let mut state = self.lock();
@@ -161,7 +161,7 @@ impl Process {
         state.service = Some(machine.start_with(&name, &words, &variables));
     }
 
-    /// Where it listens changes with every start.
+    /// Finds the present address, which changes with every start.
     fn find(&self, state: &State) {
         if let (Some((ready, front)), Some(service)) = (&self.front, &state.service) {
             let printed = service.printed();
@@ -190,7 +190,7 @@ impl Process {
 
 fn signal(service: &Service, signal: Signal) {
     if let Ok(pid) = i32::try_from(service.pid()) {
-        // It fails only where the process has ended.
+        // Fails only if the process has ended.
         let _ = kill(Pid::from_raw(pid), signal);
     }
 }
@@ -199,7 +199,7 @@ fn limit_files(service: &Service, bytes: &str) {
     let limited = std::process::Command::new("prlimit")
         .args(["--pid", &service.pid().to_string(), &format!("--fsize={bytes}:")])
         .status();
-    // As above.
+    // Fails only if the process has ended.
     let _ = limited;
 }
 

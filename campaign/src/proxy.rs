@@ -1,4 +1,4 @@
-//! A way between two programs that can be cut, that can go deaf, and that can become slow.
+//! A connection between two programs that can be cut, hang, or be slow.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::CampaignError;
 
-/// How the way is.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// Everything passes.
+    /// Bytes pass.
     #[default]
     Open,
-    /// Connections end, and no new one comes about.
+    /// Connections are closed, and new ones refused.
     Cut,
-    /// Connections stay, and nothing passes.
+    /// Connections stay open, and no byte passes.
     Deaf,
-    /// Everything passes so much later.
+    /// Bytes pass with this delay.
     Slow(Duration),
 }
 
-/// One way. It ends with this value.
+/// A proxy. It ends when the value is dropped.
 pub struct Proxy {
     address: SocketAddr,
     way: watch::Sender<Way>,
@@ -38,7 +38,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// To a program whose address is told, or will be.
+    /// A proxy to a program whose address is known now or later.
     pub async fn to(target: Option<SocketAddr>) -> Result<Self, CampaignError> {
         let cannot = || CampaignError::system("listen for a proxy");
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(cannot())?;
@@ -55,23 +55,23 @@ impl Proxy {
         })
     }
 
-    /// Where it listens.
+    /// The proxy's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on it leads there.
+    /// Changes the target.
     pub fn lead_to(&self, target: Option<SocketAddr>) {
         *self.target.lock() = target;
     }
 
-    /// It is so for a time.
+    /// Sets the state for a time.
     pub fn set(&self, way: Way, lasts: Duration) {
         *self.until.lock() = Some(Instant::now() + lasts);
         self.way.send_replace(way);
     }
 
-    /// Opens it again if its time has come.
+    /// Opens the connection again when the time is over.
     pub fn look(&self) {
         let mut until = self.until.lock();
         if until.is_some_and(|until| until <= Instant::now()) {
@@ -80,7 +80,7 @@ impl Proxy {
         }
     }
 
-    /// Opens it.
+    /// Opens the connection.
     pub fn heal(&self) {
         *self.until.lock() = None;
         self.way.send_replace(Way::Open);
@@ -105,11 +105,11 @@ async fn pass(client: TcpStream, target: SocketAddr, way: watch::Receiver<Way>) 
     let Ok(server) = TcpStream::connect(target).await else {
         return;
     };
-    // Without it every small message waits for the one before it.
+    // Without this, every small message waits for the one before it.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    // Either end closes both.
+    // The end of either connection closes both.
     tokio::select! {
         () = carry(from_client, to_server, way.clone()) => {}
         () = carry(from_server, to_client, way.clone()) => {}
@@ -118,7 +118,7 @@ async fn pass(client: TcpStream, target: SocketAddr, way: watch::Receiver<Way>) 
 }
 
 async fn until_cut(mut way: watch::Receiver<Way>) {
-    // An error says that the proxy is gone.
+    // An error means that the proxy has ended.
     let _ = way.wait_for(|way| *way == Way::Cut).await;
 }
 

@@ -1,71 +1,71 @@
-//! What came of a campaign.
+//! The result of a campaign.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What must never be, and has been.
+/// A broken invariant.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// What it was.
+    /// The kind of violation.
     pub what: String,
-    /// Of which host.
+    /// The host.
     pub host: String,
-    /// What the API said, and what was so.
+    /// The API's answer, and the physical state.
     pub detail: String,
-    /// The last faults before it.
+    /// The last faults before the violation.
     pub faults: Vec<String>,
-    /// What was last asked, reported and done of this host.
+    /// The last requests, reports and actions of the host.
     pub of_host: Vec<String>,
 }
 
 /// Counts.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// What people asked for.
+    /// Requests of people.
     pub requests: AtomicU64,
-    /// Of these, those that were taken.
+    /// Accepted requests.
     pub taken: AtomicU64,
-    /// Reports of monitors that were taken.
+    /// Accepted reports of monitors.
     pub reports: AtomicU64,
-    /// Hosts that died.
+    /// Deaths of hosts.
     pub deaths: AtomicU64,
-    /// Moments at which the judge found a host newly FENCED.
+    /// Times that the judge saw a host turn FENCED.
     pub fenced: AtomicU64,
-    /// Hosts that came back to UNFENCED.
+    /// Times that the judge saw a host turn UNFENCED.
     pub unfenced: AtomicU64,
-    /// Gates that the judge has read, and of these the open ones.
+    /// Gates that the judge has read.
     pub gates: AtomicU64,
-    /// Evacuate gates that were open.
+    /// Open evacuate gates that the judge has read.
     pub open: AtomicU64,
 }
 
-/// One more of them.
+/// Increases a count by one.
 pub fn count(figure: &AtomicU64) {
     figure.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What came of a campaign.
+/// The result of a campaign.
 #[derive(Debug)]
 pub struct Report {
-    /// Its seed.
+    /// The seed.
     pub seed: u64,
-    /// How it is held again.
+    /// The command that repeats the campaign.
     pub again: String,
-    /// Faults that happened, by kind.
+    /// Faults that took effect, by kind.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Seconds that all of it took.
+    /// The duration in seconds.
     pub seconds: u64,
     /// Counts.
     pub figures: Figures,
     /// Operations, by kind and status.
     pub operations: BTreeMap<String, u64>,
-    /// Writes of all hosts.
+    /// The number of writes of all hosts.
     pub writes: u64,
-    /// What must never be; empty is what one hopes for.
+    /// The violations.
     pub violations: Vec<Violation>,
-    /// Where the logs are, if they were kept.
+    /// The folder of the logs, if they were kept.
     pub kept: Option<PathBuf>,
 }
 

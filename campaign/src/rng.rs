@@ -1,13 +1,13 @@
-//! Randomness that a seed repeats.
+//! Random numbers that a seed repeats.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// Numbers of one purpose. Other purposes have others, so that what one of them draws changes nothing for the rest.
+/// Random numbers for one purpose. Numbers of other purposes do not depend on how many are drawn.
 pub struct Dice(SmallRng);
 
 impl Dice {
-    /// Those of a purpose.
+    /// The random numbers of a purpose.
     pub fn of(seed: u64, purpose: u64) -> Self {
         Self(SmallRng::seed_from_u64(
             seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -19,7 +19,7 @@ impl Dice {
         self.0.random_range(low..=high)
     }
 
-    /// Whether it is one of `percent` in a hundred.
+    /// `true` with a probability of `percent` in a hundred.
     pub fn one_of(&mut self, percent: u64) -> bool {
         self.between(1, 100) <= percent
     }
@@ -29,7 +29,7 @@ impl Dice {
         &of[self.0.random_range(0..of.len())]
     }
 
-    /// One of several, each as often as its weight says.
+    /// One of several, with a probability in proportion to its weight.
     pub fn weighted<T: Copy>(&mut self, of: &[(u64, T)]) -> Option<T> {
         let all: u64 = of.iter().map(|(weight, _)| weight).sum();
         let mut drawn = self.between(1, all.max(1));

@@ -23,10 +23,10 @@ use crate::script::{Script, host_name, needs_more_than_power};
 use crate::truth::Truth;
 use crate::{actor, faults, judge, monitor, settle};
 
-/// Holds a campaign.
+/// Runs a campaign.
 ///
 /// # Errors
-/// Something that it needs is not there, or the service could not be set up.
+/// If a program or library is missing, or the service could not be set up.
 pub async fn run(options: Options) -> Result<Report, CampaignError> {
     let begun = Instant::now();
     let folder = tempfile::tempdir().map_err(CampaignError::system("make a folder"))?;
@@ -41,7 +41,7 @@ pub async fn run(options: Options) -> Result<Report, CampaignError> {
         actors.spawn(actor::act(Arc::clone(&field), host, number as u64));
     }
     let played = faults::play(&field, &script).await;
-    field.log.note("nothing goes wrong any more");
+    field.log.note("the last fault is over");
     field.calm();
     field.plant.heal();
     while actors.join_next().await.is_some() {}
@@ -117,7 +117,7 @@ async fn set_up(options: Options, folder: &Path) -> Result<Arc<Field>, CampaignE
     Ok(Arc::new(Field::new(options, truth, log, clock, Arc::new(plant))))
 }
 
-/// Methods, plans and hosts, as an admin would add them.
+/// Adds methods, plans and hosts as an admin would.
 async fn prepare(field: &Field) -> Result<(), CampaignError> {
     let policy = json!({ "settle_s": 0, "rejoin_wait_s": 8, "restarts": 1, "restart_delay_s": 3, "fencing": {
         "automatic": !field.options.ghosts, "after_s": 3, "at_most": 10_000, "within_s": 10, "at_most_percent": 100 } });
@@ -154,7 +154,7 @@ fn method(resource: &str) -> Value {
     })
 }
 
-/// Power first; then, whatever came of it, storage and network. Of strict hosts power alone does not suffice.
+/// Power first, then storage and network in any case. For strict hosts power alone does not suffice.
 fn plans(ghosts: bool) -> [Value; 2] {
     let task =
         |kind: &str, method: &str| json!({ "kind": kind, "levels": [{ "level": 1, "methods": [method] }] });
@@ -187,7 +187,7 @@ fn watch(field: &Arc<Field>) -> Vec<AbortOnDropHandle<()>> {
     ]
 }
 
-/// How many of each kind ended how, by the API's own list.
+/// The number of operations of each kind and status, by the API's list.
 async fn operations(field: &Field) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut path = Some("/operations?limit=1000".to_owned());
@@ -211,7 +211,7 @@ async fn operations(field: &Field) -> BTreeMap<String, u64> {
     found
 }
 
-/// Copies the script, the log, and what the processes have printed.
+/// Copies the script, the log, and the output of the processes.
 fn keep(field: &Field, folder: &Path) -> Result<PathBuf, CampaignError> {
     let name = format!(
         "campaign-{}-{}",

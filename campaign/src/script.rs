@@ -1,4 +1,4 @@
-//! The script: which faults happen when, for how long, and to what. A seed repeats it.
+//! The script: which faults begin when, last how long, and concern what. A seed repeats it.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,59 +10,59 @@ use crate::broker::Mischief;
 use crate::options::{Ground, Options};
 use crate::rng::Dice;
 
-/// The longest that a slow device takes, in milliseconds: within what its method says of it.
+/// The longest delay of a slow device, in milliseconds: within the deadline of its method.
 const SLOWEST_MS: u64 = 2_500;
-/// The processes of a ground.
+/// The processes on each ground.
 const STANDALONE: &[&str] = &["standalone"];
 const DISTRIBUTED: &[&str] = &["api-1", "api-2", "engine-1", "engine-2", "worker-1", "worker-2"];
-/// On the distributed ground the first fault of each so many milliseconds restarts the database, and of each so many the broker. The
-/// broker takes up to ten seconds to come back.
+/// On the distributed ground the database is restarted once in each period of this length, and so is the broker. The broker needs up to
+/// ten seconds to come back.
 const DATABASE_RESTARTS_EVERY_MS: u64 = 12_000;
 const BROKER_RESTARTS_EVERY_MS: u64 = 45_000;
 
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Milliseconds since the beginning.
+    /// Start, in milliseconds since the start of the campaign.
     pub at_ms: u64,
-    /// Milliseconds until it is over, where it does not end by itself.
+    /// Duration in milliseconds, for faults that do not end by themselves.
     pub lasts_ms: u64,
-    /// What happens.
+    /// The kind of fault, with its object.
     pub(crate) what: What,
 }
 
-/// What happens.
+/// A kind of fault, with its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A device misbehaves.
+    /// A device has a fault.
     Device(usize, Resource, FaultKind),
-    /// What a monitor reports of a host goes astray.
+    /// Reports of a host have a fault.
     Report(usize, Astray),
-    /// Another party switches a host on.
+    /// A host is switched on without Ringfence.
     SwitchedOn(usize),
-    /// A process is ended with -9.
+    /// A process is killed.
     Killed(usize),
-    /// A process stands still.
+    /// A process is halted.
     Halted(usize),
-    /// No file of a process can be written.
+    /// A process cannot write files.
     DiskFull(usize),
-    /// The clock of the whole site is set by so many milliseconds.
+    /// The site's clock is set by this number of milliseconds.
     ClockSet(i64),
-    /// The clock of one machine is so many milliseconds from the others'.
+    /// The clock of one machine differs from the others by this number of milliseconds.
     MachineApart(usize, i64),
-    /// The database tells one process a time that is so many milliseconds from what it tells the others.
+    /// The database's clock differs for one process by this number of milliseconds.
     EngineApart(usize, i64),
-    /// A way is cut, deaf or slow.
+    /// A connection is cut, hangs or is slow.
     Way(usize, Leg, Trouble),
-    /// The database is ended with -9 and started again.
+    /// The database is killed and started again.
     DatabaseRestarts,
-    /// The broker is ended and started again.
+    /// The broker is stopped and started again.
     BrokerRestarts,
-    /// Somebody on the broker sends what is not theirs.
+    /// An intruder on the broker sends a message.
     Message(Mischief),
 }
 
-/// What becomes of reports.
+/// A fault of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Astray {
     Late,
@@ -70,7 +70,7 @@ pub(crate) enum Astray {
     Doubled,
 }
 
-/// A way of a process.
+/// A connection of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leg {
     Front,
@@ -78,7 +78,7 @@ pub(crate) enum Leg {
     Broker,
 }
 
-/// What is wrong with a way.
+/// A fault of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     Cut,
@@ -124,16 +124,16 @@ const ON_DISTRIBUTED: &[(u64, Kind)] = &[
     (14, Kind::Message),
 ];
 
-/// All faults of a campaign, the first one first.
+/// All faults of a campaign, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// They.
+    /// The faults.
     pub faults: Vec<Fault>,
     processes: &'static [&'static str],
 }
 
 impl Script {
-    /// That of a campaign.
+    /// The script of a campaign.
     #[must_use]
     pub fn of(options: &Options) -> Self {
         let mut dice = Dice::of(options.seed, 1);
@@ -161,7 +161,7 @@ impl Script {
         }
     }
 
-    /// A fault in one line.
+    /// The line of a fault.
     #[must_use]
     pub fn line(&self, fault: &Fault) -> String {
         Line {
@@ -172,7 +172,7 @@ impl Script {
     }
 }
 
-/// Whether the middle of a period lies between two faults.
+/// Whether the middle of a period is between two faults.
 fn begins(period_ms: u64, span: &Range<u64>) -> bool {
     let of = |ms: u64| (ms + period_ms / 2) / period_ms;
     of(span.start) < of(span.end)
@@ -210,7 +210,7 @@ fn of_kind(kind: Kind, options: &Options, processes: usize, dice: &mut Dice) -> 
         Kind::DiskFull => What::DiskFull(process),
         Kind::ClockSet => What::ClockSet(step(dice)),
         Kind::MachineApart => What::MachineApart(process, off(60_000, dice)),
-        // What engines' clocks may differ by.
+        // The allowed difference of engines' clocks.
         Kind::EngineApart => What::EngineApart(*dice.pick(&[0, 1, 2, 3]), off(200, dice)),
         Kind::Way => way(process, options.ground, dice),
         Kind::Message => What::Message(*dice.pick(&[
@@ -222,7 +222,7 @@ fn of_kind(kind: Kind, options: &Options, processes: usize, dice: &mut Dice) -> 
     }
 }
 
-/// A ghost is given to those hosts alone of which power does not suffice.
+/// Only hosts for which power does not suffice get a ghost.
 fn device(host: usize, dice: &mut Dice) -> What {
     let resources = [
         Resource::Power,
@@ -243,7 +243,7 @@ fn device(host: usize, dice: &mut Dice) -> What {
     What::Device(host, resource, *dice.pick(&kinds))
 }
 
-/// Whether a host's plan wants more than its power.
+/// Whether the host's plan requires more than power.
 pub(crate) fn needs_more_than_power(host: usize) -> bool {
     host % 2 == 1
 }
@@ -259,7 +259,7 @@ fn way(process: usize, ground: Ground, dice: &mut Dice) -> What {
     What::Way(process, *dice.pick(legs), *dice.pick(&trouble))
 }
 
-/// How far a clock is set: mostly by seconds and minutes, and now and then by hours.
+/// How far a clock is set: mostly seconds or minutes, sometimes hours.
 fn step(dice: &mut Dice) -> i64 {
     let furthest = if dice.one_of(25) { 7_200_000 } else { 120_000 };
     off(furthest, dice)
@@ -274,7 +274,7 @@ fn any(of: usize, dice: &mut Dice) -> usize {
     usize::try_from(dice.between(0, of as u64 - 1)).unwrap_or(0)
 }
 
-/// The delay of a slow device, which the moment of its fault decides.
+/// The delay of a slow device, which depends on its fault's duration.
 pub(crate) fn slow_ms(fault: &Fault) -> u64 {
     300 + fault.lasts_ms % (SLOWEST_MS - 300)
 }
@@ -301,16 +301,20 @@ impl fmt::Display for Line<'_> {
             What::Report(host, astray) => {
                 write!(f, "reports of {}: {astray:?} for {lasts} ms", host_name(*host))
             }
-            What::SwitchedOn(host) => write!(f, "another party switches {} on", host_name(*host)),
-            What::Killed(number) => write!(f, "kill -9 of {}, away for {lasts} ms", process(number)),
-            What::Halted(number) => write!(f, "{} stands still for {lasts} ms", process(number)),
+            What::SwitchedOn(host) => write!(f, "{} is switched on without Ringfence", host_name(*host)),
+            What::Killed(number) => write!(
+                f,
+                "{} is killed, and starts again after {lasts} ms",
+                process(number)
+            ),
+            What::Halted(number) => write!(f, "{} is halted for {lasts} ms", process(number)),
             What::DiskFull(number) => write!(f, "the disk of {} is full for {lasts} ms", process(number)),
             What::ClockSet(by) => write!(f, "the site's clock is set by {by} ms"),
             What::MachineApart(number, by) => {
-                write!(f, "the machine of {} is {by} ms off", process(number))
+                write!(f, "the clock of {}'s machine is {by} ms off", process(number))
             }
             What::EngineApart(number, by) => {
-                write!(f, "{} is told a time that is {by} ms off", process(number))
+                write!(f, "the database's clock for {} is {by} ms off", process(number))
             }
             What::Way(number, leg, trouble) => {
                 write!(
@@ -319,7 +323,7 @@ impl fmt::Display for Line<'_> {
                     process(number)
                 )
             }
-            What::DatabaseRestarts => write!(f, "kill -9 of the database, and its start"),
+            What::DatabaseRestarts => write!(f, "the database is killed, and starts again"),
             What::BrokerRestarts => write!(f, "the broker restarts"),
             What::Message(mischief) => write!(f, "message: {mischief:?}"),
         }
@@ -327,13 +331,13 @@ impl fmt::Display for Line<'_> {
 }
 
 impl Fault {
-    /// What kind of fault it is, in one word.
+    /// The kind of fault, for the counts.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.what {
             What::Device(..) => "devices",
             What::Report(..) => "reports",
-            What::SwitchedOn(..) => "switched on by another",
+            What::SwitchedOn(..) => "switched on by hand",
             What::Killed(..) => "kill -9",
             What::Halted(..) => "halted",
             What::DiskFull(..) => "disk full",

@@ -1,4 +1,4 @@
-//! The end: nothing goes wrong any more. Every operation has to end, every host has to come back, and what the API says has to be so.
+//! The end phase: after the last fault every operation must end, every host must come back, and the API must agree with the world.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use tokio::time::sleep;
 use crate::actor;
 use crate::field::Field;
 
-/// How long operations may take to end once nothing goes wrong.
+/// Time limit for the end of all operations after the last fault.
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
-/// How long hosts may take to come back once people do what they can.
+/// Time limit for the return of all hosts while people help.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
-/// Between two looks, and between two actions at one host.
+/// Time between two looks, and between two actions at one host.
 const LOOK_EVERY: Duration = Duration::from_millis(1_000);
 
-/// Waits for the end of everything, and looks at it.
+/// Waits for the end, and judges it.
 pub async fn settle(field: &Field) {
     if !until_ended(field).await {
         return;
@@ -24,7 +24,7 @@ pub async fn settle(field: &Field) {
     until_back(field).await;
 }
 
-/// L1: every operation ends by itself, be it that it needs a person.
+/// L1: every operation ends by itself, or needs an operator.
 async fn until_ended(field: &Field) -> bool {
     let deadline = Instant::now() + ENDS_WITHIN;
     loop {
@@ -38,10 +38,14 @@ async fn until_ended(field: &Field) -> bool {
         }
         if Instant::now() >= deadline {
             for host in &running {
-                never_ended(field, host).await;
+                report_endless_operation(field, host).await;
             }
             if !all_known {
-                field.violated("no answer", "the API", "it does not tell the hosts".to_owned());
+                field.violated(
+                    "no answer",
+                    "the API",
+                    "the list of hosts cannot be read".to_owned(),
+                );
             }
             return false;
         }
@@ -59,15 +63,15 @@ async fn last_operation(field: &Field, host: &str) -> Value {
         .unwrap_or_default()
 }
 
-async fn never_ended(field: &Field, host: &Value) {
+async fn report_endless_operation(field: &Field, host: &Value) {
     let name = host["name"].as_str().unwrap_or_default();
     let id = host["operation"]["id"].as_str().unwrap_or_default();
     let operation = field.api.get(&format!("/operations/{id}")).await;
-    let detail = format!("its operation runs on: {}", operation.unwrap_or_default());
+    let detail = format!("the operation does not end: {}", operation.unwrap_or_default());
     field.violated("an operation that does not end", name, detail);
 }
 
-/// People repair what is broken and take every host back.
+/// People repair hosts and devices, and take every host back.
 async fn until_back(field: &Field) {
     let deadline = Instant::now() + BACK_WITHIN;
     let mut turns: BTreeMap<String, u32> = BTreeMap::new();
@@ -99,7 +103,7 @@ async fn until_back(field: &Field) {
     }
 }
 
-/// What keeps a host from being as it was in the beginning.
+/// Why a host is not in its first state.
 async fn why_away(field: &Field, host: &Value) -> Option<String> {
     let name = host["name"].as_str()?;
     let moment = field.truth.moment(name)?;
@@ -109,20 +113,22 @@ async fn why_away(field: &Field, host: &Value) -> Option<String> {
         .is_some_and(|gates| gates["schedule"]["allowed"] == true);
     if !is_open {
         return Some(format!(
-            "its schedule gate is closed: {}; {moment:?}",
+            "the schedule gate is closed: {}; {moment:?}",
             gates.unwrap_or_default()
         ));
     }
-    // A gate that is open says that everything was given back.
+    // An open schedule gate means that everything was given back.
     let later = field.truth.moment(name)?;
     if later == moment && (moment.is_cut || !moment.powered) && gates.is_some() {
-        let detail = format!("its schedule gate is open, and something of it is gone: {moment:?}; {host}");
+        let detail = format!(
+            "the schedule gate is open, and the host lacks power, storage or network: {moment:?}; {host}"
+        );
         field.violated("forgotten", name, detail);
     }
-    (!moment.writes).then(|| format!("it does not run: {moment:?}"))
+    (!moment.writes).then(|| format!("the host does not run: {moment:?}"))
 }
 
-/// What a person would do next.
+/// Does what a person would do next.
 async fn help(field: &Field, host: &Value, turns: &mut BTreeMap<String, u32>) {
     let name = host["name"].as_str().unwrap_or_default();
     let turn = turns.entry(name.to_owned()).or_default();
@@ -142,7 +148,7 @@ async fn help(field: &Field, host: &Value, turns: &mut BTreeMap<String, u32>) {
         Some("needs_operator") => {
             actor::repair(field, name);
             if *turn > 4 {
-                // A device has shown that it gives power, and does not.
+                // A device that shows power, and gives none.
                 actor::switch_on(field, name);
             }
             let what = if turn.is_multiple_of(2) { "retry" } else { "cancel" };

@@ -1,4 +1,4 @@
-//! What is physically so: which boot of a host runs, whether it writes, what was cut from it. The service is never asked.
+//! The physical state: which boot of a host runs, whether it writes, and what was cut from it. The service is never asked.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,52 +7,52 @@ use parking_lot::{Mutex, MutexGuard};
 use ringfence_core::Resource;
 use ringfence_simulators::{Condition, DeviceView, Fault, Handle, HostView, PortState, SimulatorError};
 
-/// Between two writes of a host.
+/// Time between two writes of a host.
 pub const WRITES_EVERY: Duration = Duration::from_millis(10);
 
-/// One host at one moment.
+/// The state of one host at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// It runs and reaches its storage.
+    /// Whether the host runs and reaches its storage.
     pub writes: bool,
-    /// Which boot it is.
+    /// The number of the boot.
     pub boot: u64,
-    /// Whether it has power.
+    /// Whether the host has power.
     pub powered: bool,
-    /// What goes on in it.
+    /// The condition of the host.
     pub condition: Condition,
-    /// Its storage or its network is cut.
+    /// Whether storage or network is cut.
     pub is_cut: bool,
-    /// What no rule can know: another party has started it, and no sign of life of that boot has arrived.
+    /// Whether the host was started without Ringfence, and no sign of life of that boot has arrived: no rule can know of it.
     pub is_unheard_of: bool,
-    /// The boot of which a person last said that it is dead.
+    /// The last boot that a person has confirmed as dead.
     pub word: Option<u64>,
 }
 
 impl Moment {
-    /// Whether this boot wrote at one moment, and still does at another, while the rules could know of it.
+    /// Whether one boot writes at this moment and at a later one, and the rules could know of it.
     pub fn wrote_until(&self, later: &Self) -> bool {
         let excused = self.is_unheard_of || later.is_unheard_of;
         self.writes && later.writes && self.boot == later.boot && !excused
     }
 
-    /// Whether nothing of it can run, and nothing but another party starts it.
+    /// Whether the host can run only after it was started without Ringfence.
     pub fn is_dead(&self) -> bool {
         !self.powered || self.condition == Condition::Crashed
     }
 }
 
-/// What was noted of a host.
+/// Records of a host.
 #[derive(Clone, Debug)]
 struct Known {
     writes: u64,
     boot: u64,
-    /// When it last did not write, or wrote without that any rule could know of it.
+    /// The last time that the host did not write, or wrote in a way that no rule can know of.
     safe_at: Instant,
-    /// The boot from which its storage was taken while it ran.
+    /// The boot from which storage was taken while it ran.
     cut_boot: Option<u64>,
     was_storage_cut: bool,
-    /// The first boot of which somebody has to have heard.
+    /// The first boot of which a sign of life must arrive.
     unheard_boot: Option<u64>,
     word: Option<u64>,
 }
@@ -71,14 +71,14 @@ impl Known {
     }
 }
 
-/// The truth about all hosts.
+/// The physical state of all hosts.
 pub struct Truth {
     world: Handle,
     known: Mutex<BTreeMap<String, Known>>,
 }
 
 impl Truth {
-    /// Of simulated hosts.
+    /// The physical state of simulated hosts.
     pub fn new(world: Handle) -> Self {
         Self {
             world,
@@ -86,12 +86,12 @@ impl Truth {
         }
     }
 
-    /// Where the devices listen.
+    /// The address of the devices.
     pub fn url(&self) -> String {
         self.world.url()
     }
 
-    /// Lets every host that can write do so. The hosts whose storage was given back to a boot that it had been taken from.
+    /// Lets every host write that can. Returns the hosts whose storage was given back to the boot that it had been taken from.
     pub fn write(&self) -> Vec<String> {
         let mut known = self.lock();
         let mut returned = Vec::new();
@@ -105,7 +105,7 @@ impl Truth {
         returned
     }
 
-    /// Every host as it is now.
+    /// The state of every host now.
     pub fn moments(&self) -> BTreeMap<String, Moment> {
         let known = self.lock();
         let moment = |host: HostView| {
@@ -115,7 +115,7 @@ impl Truth {
         self.world.hosts().into_iter().map(moment).collect()
     }
 
-    /// One host as it is now.
+    /// The state of one host now.
     pub fn moment(&self, host: &str) -> Option<Moment> {
         self.moments().remove(host)
     }
@@ -125,17 +125,17 @@ impl Truth {
         self.lock().get(host).is_some_and(|known| known.safe_at < since)
     }
 
-    /// What all hosts have written.
+    /// The number of writes of all hosts.
     pub fn writes(&self) -> u64 {
         self.lock().values().map(|known| known.writes).sum()
     }
 
-    /// What a monitor sees: the failure state, and the boot with its number where the host answers.
+    /// What a monitor sees: the failure state, and the boot's number if the host answers.
     pub fn observe(&self) -> Vec<HostView> {
         self.world.hosts()
     }
 
-    /// A sign of life of this boot has arrived.
+    /// Records that a sign of life of this boot has arrived.
     pub fn heard(&self, host: &str, boot: u64) {
         if let Some(known) = self.lock().get_mut(host)
             && known.unheard_boot.is_some_and(|unheard| unheard <= boot)
@@ -145,26 +145,26 @@ impl Truth {
         }
     }
 
-    /// A person is about to say that the host is dead. `None` if that is not so.
-    pub fn give_word(&self, host: &str) -> Option<()> {
+    /// Records a person's true confirmation that the host is dead. `None` if it is not dead.
+    pub fn confirm_dead(&self, host: &str) -> Option<()> {
         let moment = self.moment(host).filter(Moment::is_dead)?;
         self.lock().get_mut(host)?.word = Some(moment.boot);
         Some(())
     }
 
-    /// The host dies, in one way or another.
-    pub fn befalls(&self, host: &str, condition: Condition) -> Result<(), SimulatorError> {
+    /// Makes the host hang or crash.
+    pub fn set_condition(&self, host: &str, condition: Condition) -> Result<(), SimulatorError> {
         self.world.set_condition(host, condition)
     }
 
-    /// Another party boots the host, with the power as it is.
+    /// Boots the host without Ringfence, and without a change of its power.
     pub fn reboot(&self, host: &str) -> Result<(), SimulatorError> {
         self.started_by_another(host);
         self.world.set_condition(host, Condition::Crashed)?;
         self.world.set_condition(host, Condition::Running)
     }
 
-    /// Another party switches the host on.
+    /// Switches the host on without Ringfence.
     pub fn switch_on(&self, host: &str) -> Result<(), SimulatorError> {
         if self.moment(host).is_some_and(|moment| !moment.powered) {
             self.started_by_another(host);
@@ -179,7 +179,7 @@ impl Truth {
         }
     }
 
-    /// Makes a device misbehave, or behave again.
+    /// Gives a device a fault, or none.
     pub fn set_fault(
         &self,
         host: &str,
@@ -194,7 +194,7 @@ impl Truth {
     }
 }
 
-/// Whether its storage was given back to a boot that it had been taken from.
+/// Whether storage was given back to the boot that it had been taken from.
 fn note(known: &mut Known, host: &HostView) -> bool {
     if host.may_write {
         known.writes += 1;

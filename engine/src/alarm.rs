@@ -69,10 +69,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_rings_for_the_soonest_until_somebody_has_looked() {
+    async fn an_alarm_rings_for_the_earliest_time_until_a_pass_has_looked() {
         let begun = Timestamp::UNIX_EPOCH;
         let (alarm, clock) = (Alarm::default(), Clock::by_hand(begun));
-        assert!(!rings(&alarm, &clock).await, "nothing is due");
+        assert!(!rings(&alarm, &clock).await, "no time is set");
         let second = |n| begun + TimeDelta::seconds(n);
         alarm.set(second(9));
         alarm.set(second(5));
@@ -84,7 +84,7 @@ mod tests {
         alarm.forget(second(4));
         assert!(
             rings(&alarm, &clock).await,
-            "who looked before it was due has not found it"
+            "a pass before the time does not stop the alarm"
         );
         alarm.forget(clock.now());
         clock.advance(TimeDelta::seconds(60));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_sooner_cuts_the_wait_short() {
+    async fn an_earlier_time_shortens_the_wait() {
         let begun = Timestamp::UNIX_EPOCH;
         let (alarm, clock) = (Alarm::default(), Clock::by_hand(begun));
         alarm.set(begun + TimeDelta::days(1));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_far_behind_is_set_before_anything_is_decided_by_it_and_remembers_when() {
+    fn a_clock_that_is_far_behind_is_set_before_the_first_decision_and_keeps_the_time() {
         let clock = at(noon());
         clock.catch_up(Some(noon() + TimeDelta::milliseconds(300)));
         clock.catch_up(Some(noon() - s(60)));
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(
             clock.set_at(),
             None,
-            "neither little nor an answer that came late"
+            "neither a small difference nor a late answer sets the clock"
         );
         clock.catch_up(Some(noon() + s(60)));
         assert!(is_about(&clock, noon() + s(60)));
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_took_long_is_no_difference() {
+    fn a_late_answer_of_the_database_does_not_set_the_clock() {
         let clock = at(noon() + s(10));
         clock.follow(noon(), noon() + s(3));
         assert!(clock.set_at().is_none() && clock.now() >= noon() + s(10));
     }
 
     #[test]
-    fn a_clock_that_is_moved_by_hand_follows_nobody() {
+    fn a_clock_that_is_set_by_hand_does_not_follow_the_database() {
         let clock = Clock::by_hand(noon());
         clock.catch_up(Some(noon() + s(60)));
         clock.follow(noon(), noon() + s(60));

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broker_that_is_away_is_told_once_a_minute_and_each_missing_queue_for_itself() {
+    fn an_outage_of_the_broker_is_logged_once_a_minute_and_each_missing_queue_by_itself() {
         let warnings = Warnings::default();
         let begin = Instant::now();
         let after = |s| begin + Duration::from_secs(s);

@@ -1,4 +1,4 @@
-//! What the simulators refuse and what can go wrong with them.
+//! Errors of the simulators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use ringfence_core::{Problem, Resource};
 
 use crate::PortState;
 
-/// Why something was not done.
+/// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulatorError {
     /// No host has this name.
@@ -17,9 +17,9 @@ pub enum SimulatorError {
     /// No device has this name, or it does not act on this resource.
     #[error("there is no device {device:?} for {resource:?}")]
     UnknownDevice {
-        /// The name.
+        /// The device's name.
         device: String,
-        /// The resource, as it was given.
+        /// The resource of the request.
         resource: String,
     },
     /// A state that this resource cannot have.
@@ -44,7 +44,7 @@ pub enum SimulatorError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -55,16 +55,16 @@ pub enum SimulatorError {
         verb: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The state file does not hold a state.
+    /// The state file has another content.
     #[error("{path} does not hold the simulators' state", path = path.display())]
     NotAState {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         #[source]
         source: serde_json::Error,
     },

@@ -1,4 +1,4 @@
-//! How a device misbehaves.
+//! Faults of devices.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,22 +9,22 @@ pub const MAX_TIMES: u32 = 1_000_000;
 /// The longest delay, in milliseconds: ten minutes.
 pub const MAX_DELAY_MS: u64 = 600_000;
 
-/// A way to misbehave.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Answers ok to a command and does nothing. Reading shows the truth.
+    /// Answers success to a command and does nothing. A reading shows the real state.
     Lie,
-    /// Does and answers everything, each time after the delay (6 s if none is given). A command is carried out even if
-    /// whoever gave it has stopped waiting.
+    /// Carries out and answers every request after the delay (6 s if none is given). A command is carried out even if its client has
+    /// stopped waiting.
     Slow,
-    /// Accepts, does nothing and never answers.
+    /// Accepts requests, does nothing and never answers.
     Silent,
-    /// Carries out an `off` or a `fenced` and takes it back by itself after the delay (1 s if none is given).
+    /// Carries out an `off` or a `fenced`, and undoes it after the delay (1 s if none is given).
     Flap,
     /// Answers 409 to a command and 500 to a reading, and does nothing.
     Refuse,
-    /// Answers ok to a command, does nothing, and from then on shows what was wanted: no reading of it proves anything.
+    /// Answers success to a command, does nothing, and shows the wanted state from then on: no reading of it proves anything.
     Ghost,
 }
 
@@ -38,15 +38,15 @@ impl FaultKind {
     }
 }
 
-/// A rule: a way to misbehave, and how often.
+/// A fault of a device: its kind, and how often it fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// The way.
+    /// The kind.
     pub kind: FaultKind,
-    /// How many more times it fires; `None` is forever.
+    /// How many more times the fault fires; `None` for ever.
     pub times: Option<u32>,
-    /// Milliseconds, for the ways that have a delay.
+    /// The delay in milliseconds, for kinds with a delay.
     pub delay_ms: u64,
 }
 
@@ -54,7 +54,7 @@ impl Fault {
     /// A fault that fires `times` times, or forever, with the given or the usual delay.
     ///
     /// # Errors
-    /// `times` is not within 1 and 1,000,000, or `delay_ms` is more than 600,000.
+    /// If `times` is not within 1 and 1,000,000, or `delay_ms` is more than 600,000.
     pub fn new(kind: FaultKind, times: Option<u32>, delay_ms: Option<u64>) -> Result<Self, SimulatorError> {
         let delay_ms = delay_ms.unwrap_or_else(|| kind.default_delay_ms());
         if times.is_some_and(|times| times == 0 || times > MAX_TIMES) {
@@ -84,7 +84,7 @@ impl Fault {
         }
     }
 
-    /// Takes one firing away; `None` when that was the last.
+    /// The fault after one firing; `None` after the last.
     pub(crate) fn fired(self) -> Option<Self> {
         match self.times {
             None => Some(self),

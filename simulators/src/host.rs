@@ -1,4 +1,4 @@
-//! Simulated hosts, and how others see them.
+//! Simulated hosts, and what monitors see of them.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Fault, PortState};
 
-/// What really goes on in a host that has power.
+/// The condition of a host that has power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// It runs and answers.
+    /// The host runs and answers.
     #[default]
     Running,
-    /// It runs and writes, and answers nobody.
+    /// The host runs and writes, and answers no request.
     Hung,
-    /// It has stopped, and writes nothing.
+    /// The host has stopped, and writes nothing.
     Crashed,
 }
 
@@ -24,9 +24,9 @@ pub enum Condition {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Host {
     pub condition: Condition,
-    /// Counts the boots.
+    /// The number of boots.
     pub boot: u64,
-    /// Whether it had power when we looked last, to notice when it comes.
+    /// Whether the host had power at the last look.
     pub powered: bool,
 }
 
@@ -46,7 +46,7 @@ impl Host {
         self.condition = condition;
     }
 
-    /// Notices power that came or went. A host that gets power boots and runs.
+    /// Records whether the host has power. A host that gets power boots and runs.
     pub fn set_powered(&mut self, powered: bool) {
         if powered && !self.powered {
             self.boot += 1;
@@ -59,37 +59,37 @@ impl Host {
 /// What a monitor sees of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SeenHost {
-    /// Its name.
+    /// The host's name.
     pub name: String,
     /// `UP` if it has power and answers, `UNREACHABLE` otherwise.
     pub failure_state: FailureState,
-    /// Changes with every boot; only a host that answers tells it.
+    /// The boot's id, which changes with every boot; only a host that answers has one.
     pub boot_id: Option<String>,
 }
 
-/// Everything about a host, as no monitor could see it.
+/// Everything about a host, also what no monitor can see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostView {
     /// What a monitor sees.
     #[serde(flatten)]
     pub seen: SeenHost,
-    /// How often it has booted.
+    /// The number of the boot.
     pub boot: u64,
     /// Whether any device gives it power.
     pub powered: bool,
-    /// What goes on in it, if it has power.
+    /// The condition of the host, if it has power.
     pub condition: Condition,
-    /// Whether it can still write: the truth that a FENCED is measured by.
+    /// Whether the host can still write: the judge of a false FENCED.
     pub may_write: bool,
-    /// Its devices, as `device/resource`.
+    /// The host's devices, as `device/resource`.
     pub devices: BTreeMap<String, DeviceView>,
 }
 
 /// One resource of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceView {
-    /// The truth.
+    /// The real state.
     pub state: PortState,
-    /// How it misbehaves.
+    /// The fault.
     pub fault: Option<Fault>,
 }

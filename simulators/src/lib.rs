@@ -1,8 +1,8 @@
 //! Simulated hosts and the devices that fence them, for tests and the demonstration.
 //!
-//! [`World`] is the truth: which host has power, which device misbehaves and how, and, whatever the devices say, which host may
-//! still write ([`World::may_write`], the judge of a false FENCED). It is pure; time is an argument. [`Simulators`] shows it
-//! over HTTP on loopback and keeps it in a file, so that a killed process goes on where it was.
+//! [`World`] is the real state: which host has power, which device has which fault, and which host may still write, whatever the devices
+//! read ([`World::may_write`], the judge of a false FENCED). It is pure; time is an argument. [`Simulators`] serves it over HTTP on
+//! loopback and stores it in a file, so that a restarted process continues with it.
 
 mod error;
 mod fault;

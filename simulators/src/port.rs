@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, FaultKind};
 
-/// What a device can be told, and can say.
+/// A state of a device, in commands and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum PortState {
@@ -33,13 +33,13 @@ impl PortState {
         }
     }
 
-    /// Whether the host has been deprived of something.
+    /// Whether the state takes something from the host.
     #[must_use]
     pub fn takes_away(self) -> bool {
         matches!(self, Self::Off | Self::Fenced)
     }
 
-    /// The state of a device that nobody has touched yet.
+    /// The state of a new device.
     pub(crate) fn initial(resource: Resource) -> Self {
         if resource == Resource::Power {
             Self::On
@@ -58,29 +58,29 @@ impl PortState {
     }
 }
 
-/// What is asked of a device.
+/// A request to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Its state.
+    /// A reading of the state.
     Read,
-    /// To take on a state.
+    /// A command to change to a state.
     Command(PortState),
 }
 
-/// How a device meets one request.
+/// A device's reaction to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// It does what it should.
+    /// Obeys.
     Obey,
-    /// It answers ok and does nothing.
+    /// Answers success and does nothing.
     Lie,
-    /// It does what it should after this many milliseconds.
+    /// Obeys after this number of milliseconds.
     ObeyAfter(u64),
-    /// It never answers.
+    /// Never answers.
     Silence,
-    /// It refuses.
+    /// Refuses.
     Refuse,
-    /// It does what it should, and takes it back after this many milliseconds.
+    /// Obeys, and undoes it after this number of milliseconds.
     TakeBackAfter(u64),
 }
 
@@ -89,9 +89,9 @@ pub enum Behaviour {
 pub(crate) struct Port {
     pub state: PortState,
     pub fault: Option<Fault>,
-    /// When the state turns into its opposite by itself.
+    /// When the state changes to its opposite by itself.
     pub turns_at: Option<Timestamp>,
-    /// What it shows, where that is not so.
+    /// The state that is shown, if it is not the real one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pretended: Option<PortState>,
 }
@@ -106,7 +106,7 @@ impl Port {
         }
     }
 
-    /// Meets one request; a fault that concerns it has fired then.
+    /// Reacts to one request. A fault that concerns the request fires.
     pub fn meet(&mut self, verb: Verb) -> Behaviour {
         let Some(fault) = &self.fault else {
             return Behaviour::Obey;
@@ -137,18 +137,18 @@ impl Port {
         self.pretended = None;
     }
 
-    /// What it shows to who asks.
+    /// The state that a reading shows.
     pub fn shown(&self) -> PortState {
         self.pretended.unwrap_or(self.state)
     }
 
-    /// From now on it misbehaves so, and shows what is so.
+    /// Sets the fault, and shows the real state.
     pub fn set_fault(&mut self, fault: Option<Fault>) {
         self.fault = fault;
         self.pretended = None;
     }
 
-    /// Does what is due by now.
+    /// Does everything that is due by now.
     pub fn settle(&mut self, now: Timestamp) {
         if self.turns_at.is_some_and(|at| at <= now) {
             self.take_on(self.state.opposite(), None);
@@ -156,7 +156,7 @@ impl Port {
     }
 }
 
-/// `now` and so many milliseconds; the end of time where that is beyond it.
+/// The time so many milliseconds after `now`, or the last possible time.
 pub(crate) fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
     i64::try_from(delay_ms)
         .ok()

@@ -1,14 +1,14 @@
-//! What the simulators answer.
+//! The HTTP API of the simulators.
 //!
 //! | call | does |
 //! |---|---|
 //! | `GET /devices/{device}/{resource}` | 200 `{"state":"on\|off\|fenced\|unfenced"}` |
 //! | `PUT /devices/{device}/{resource}` | takes `{"state":...}`; 204 |
 //! | `PUT /devices/{device}/{resource}/fault` | takes `{"fault":"lie\|slow\|silent\|flap\|refuse\|ghost\|none","times":N\|null,"delay_ms":N\|null}`; 204 |
-//! | `GET /hosts` | 200 `{"hosts":[...]}`: the truth |
+//! | `GET /hosts` | 200 `{"hosts":[...]}`: the real state |
 //! | `PUT /hosts/{name}` | takes `{"condition":"running\|hung\|crashed"}`; 204 |
 //!
-//! What is unknown is 404, what is malformed 400; both say why in `{"error":...}`.
+//! An unknown name is answered with 404, an invalid request with 400, both with a reason in `{"error":...}`.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::port::{Behaviour, PortState, Verb};
 use crate::server::Shared;
 use crate::{SimulatorError, World};
 
-/// How long a silent device keeps a connection, in seconds. Whoever asks gives up much earlier.
+/// Seconds for which a silent device keeps a connection. Clients give up much earlier.
 const SILENCE_S: u64 = 3600;
 
 type Answer = Result<HttpResponse, SimulatorError>;
@@ -182,7 +182,7 @@ async fn obey(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// A task of its own, because this one ends when whoever asked goes away, and a slow device does not care.
+/// Runs in a task of its own, because the request's task ends when its client closes the connection.
 async fn obey_late(
     shared: web::Data<Shared>,
     device: String,
@@ -221,7 +221,7 @@ async fn change<T: Send + 'static>(
     change_at(shared, move |world, _| how(world)).await
 }
 
-/// Off the event loop, since a change waits for the disk.
+/// Runs outside the event loop, because a change waits for the disk.
 async fn change_at<T: Send + 'static>(
     shared: &web::Data<Shared>,
     how: impl FnOnce(&mut World, ringfence_core::Timestamp) -> Result<T, SimulatorError> + Send + 'static,

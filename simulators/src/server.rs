@@ -1,4 +1,4 @@
-//! The world over HTTP.
+//! The server of the simulated world.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -24,11 +24,11 @@ pub struct Simulators;
 impl Simulators {
     /// Listens on a loopback address (port 0 takes a free one) and serves until the handle is stopped or dropped.
     ///
-    /// With a state file, the world is the one that the file holds, or `initial` if there is none yet; every change is in the
-    /// file before it is answered. Has to be called within a Tokio runtime.
+    /// With a state file, the world is read from the file, or `initial` if the file does not exist; every change is in the file before it is
+    /// answered. Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// The address is not loopback or cannot be listened on; the state file cannot be read, written or understood.
+    /// If the address is not loopback or cannot be listened on, or the state file cannot be read, written or parsed.
     pub fn start(
         listen: SocketAddr,
         state_file: Option<PathBuf>,
@@ -74,7 +74,7 @@ impl Simulators {
 
 /// Running simulators. Dropping it stops them.
 pub struct Handle {
-    /// Where they listen.
+    /// The address of the server.
     pub addr: SocketAddr,
     shared: Arc<Shared>,
     server: ServerHandle,
@@ -93,7 +93,7 @@ impl Handle {
         self.world().observe()
     }
 
-    /// For a monitor that runs beside whoever holds the handle; it does not keep the server running.
+    /// An observer for a monitor in this process; it does not keep the server running.
     #[must_use]
     pub fn observer(&self) -> Observer {
         Observer {
@@ -107,7 +107,7 @@ impl Handle {
         self.world().may_write(host)
     }
 
-    /// The truth as it is now.
+    /// The real state now.
     #[must_use]
     pub fn world(&self) -> World {
         self.shared.now()
@@ -119,19 +119,19 @@ impl Handle {
         self.world().hosts()
     }
 
-    /// Decides what goes on in a host.
+    /// Sets the condition of a host.
     ///
     /// # Errors
-    /// The host is unknown, or the state file cannot be written.
+    /// If the host is unknown, or the state file cannot be written.
     pub fn set_condition(&self, host: &str, condition: Condition) -> Result<(), SimulatorError> {
         self.shared
             .change(|world, _| world.set_condition(host, condition))
     }
 
-    /// Somebody turns a device by hand.
+    /// Sets a device by hand.
     ///
     /// # Errors
-    /// The device is unknown, the state does not fit it, or the state file cannot be written.
+    /// If the device is unknown, the state does not fit it, or the state file cannot be written.
     pub fn set_state(
         &self,
         device: &str,
@@ -142,10 +142,10 @@ impl Handle {
             .change(|world, now| world.set_state(device, resource, state, None, now))
     }
 
-    /// Makes a device misbehave, or behave again.
+    /// Gives a device a fault, or none.
     ///
     /// # Errors
-    /// The device is unknown, or the state file cannot be written.
+    /// If the device is unknown, or the state file cannot be written.
     pub fn set_fault(
         &self,
         device: &str,
@@ -164,12 +164,12 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // The command is sent at once; only its end would have to be awaited.
+        // The stop is sent at once; only its completion would have to be awaited.
         drop(self.server.stop(false));
     }
 }
 
-/// Sees what a monitor sees.
+/// The view of a monitor.
 #[derive(Clone)]
 pub struct Observer {
     shared: Arc<Shared>,
@@ -204,7 +204,7 @@ impl Shared {
         })
     }
 
-    /// Changes the world. What cannot be written to the file has not happened.
+    /// Changes the world. A change that cannot be written to the file does not happen.
     pub(crate) fn change<T>(
         &self,
         how: impl FnOnce(&mut World, Timestamp) -> Result<T, SimulatorError>,
@@ -231,12 +231,12 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, World> {
-        // A change replaces the world as a whole, so that a panic cannot have left half of one.
+        // A change replaces the whole world, so that a panic leaves no half of one.
         self.world.lock()
     }
 }
 
-/// The one place where the simulators look at a clock.
+/// The only use of a clock in the simulators.
 #[expect(
     clippy::disallowed_methods,
     reason = "the simulators' own clock; the world takes time as an argument"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{SimulatorError, World};
 
-/// Reads the world, or `None` if there is no file yet.
+/// Reads the world, or `None` if the file does not exist.
 pub(crate) fn load(path: &Path) -> Result<Option<World>, SimulatorError> {
     let text = match std::fs::read(path) {
         Ok(text) => text,
@@ -26,7 +26,7 @@ pub(crate) fn load(path: &Path) -> Result<Option<World>, SimulatorError> {
     Ok(Some(world))
 }
 
-/// Writes the world so that a kill or a loss of power leaves either the old file or the new one.
+/// Writes the world in a way that leaves the old file or the new one after a kill or a loss of power.
 pub(crate) fn save(path: &Path, world: &World) -> Result<(), SimulatorError> {
     let write = || -> io::Result<()> {
         let text = serde_json::to_vec_pretty(world)?;

@@ -1,4 +1,4 @@
-//! The truth about all hosts and devices. Pure: no I/O, and time is an argument.
+//! The real state of all hosts and devices. Pure: no I/O, and time is an argument.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub const MAX_HOSTS: usize = 1000;
 /// The most devices of one world.
 pub const MAX_DEVICES: usize = 4000;
 
-/// What a device of a host acts on, if nothing else is said.
+/// The resources of a host's device, unless others are named.
 const ALL_RESOURCES: [Resource; 3] = [Resource::Power, Resource::Storage, Resource::Network];
 
 /// Hosts and their devices.
@@ -61,7 +61,7 @@ impl World {
     /// Adds a running host with one device of its own name for power, storage and network.
     ///
     /// # Errors
-    /// The name is taken, or no name for a host; or there are 1,000 hosts.
+    /// If the name is taken, or not valid for a host; or there are 1,000 hosts.
     pub fn add_host(&mut self, name: &str) -> Result<(), SimulatorError> {
         self.add_bare_host(name)?;
         self.add_device(name, name, &ALL_RESOURCES)
@@ -82,11 +82,11 @@ impl World {
         Ok(())
     }
 
-    /// Adds a device. A host with several for one resource is deprived of it only when all of them take it away, as with two
-    /// power supplies or two paths to a volume.
+    /// Adds a device. A host with several devices for one resource loses the resource only when all of them take it away, as with two power
+    /// supplies or two paths to a volume.
     ///
     /// # Errors
-    /// The host is unknown; the name is taken, or no name for a device; there are 4,000 devices; or a resource has no device.
+    /// If the host is unknown; the name is taken, or not valid for a device; there are 4,000 devices; or a resource has no device.
     pub fn add_device(
         &mut self,
         name: &str,
@@ -112,7 +112,7 @@ impl World {
         Ok(())
     }
 
-    /// Does what is due by now: power that comes back by itself.
+    /// Does everything that is due by now: power that comes back by itself.
     pub fn settle(&mut self, now: Timestamp) {
         for port in self.devices.values_mut().flat_map(|d| d.ports.values_mut()) {
             port.settle(now);
@@ -120,10 +120,10 @@ impl World {
         self.notice_power();
     }
 
-    /// How a device meets one request. A fault that concerns the request has fired then.
+    /// The reaction of a device to one request. A fault that concerns the request fires.
     ///
     /// # Errors
-    /// The device is unknown, or the state does not fit its resource.
+    /// If the device is unknown, or the state does not fit its resource.
     pub fn meet(
         &mut self,
         device: &str,
@@ -138,29 +138,29 @@ impl World {
         Ok(self.known_port(device, resource)?.meet(verb))
     }
 
-    /// What a device's state is in truth.
+    /// The real state of a device.
     ///
     /// # Errors
-    /// The device is unknown.
+    /// If the device is unknown.
     pub fn state(&self, device: &str, resource: Resource) -> Result<PortState, SimulatorError> {
         let port = self.devices.get(device).and_then(|d| d.ports.get(&resource));
         port.map(|port| port.state)
             .ok_or_else(|| unknown(device, resource))
     }
 
-    /// What a device shows when it is asked.
+    /// The state that a device shows.
     ///
     /// # Errors
-    /// The device is unknown.
+    /// If the device is unknown.
     pub fn shown(&self, device: &str, resource: Resource) -> Result<PortState, SimulatorError> {
         let port = self.devices.get(device).and_then(|d| d.ports.get(&resource));
         port.map(Port::shown).ok_or_else(|| unknown(device, resource))
     }
 
-    /// Gives a device its state. It takes it back after `take_back_after_ms`, if that is given.
+    /// Sets the state of a device. After `take_back_after_ms`, if given, the device returns to the opposite state.
     ///
     /// # Errors
-    /// The device is unknown, or the state does not fit its resource.
+    /// If the device is unknown, or the state does not fit its resource.
     pub fn set_state(
         &mut self,
         device: &str,
@@ -178,10 +178,10 @@ impl World {
         Ok(())
     }
 
-    /// Makes a device misbehave, or behave again.
+    /// Gives a device a fault, or none.
     ///
     /// # Errors
-    /// The device is unknown.
+    /// If the device is unknown.
     pub fn set_fault(
         &mut self,
         device: &str,
@@ -192,10 +192,10 @@ impl World {
         Ok(())
     }
 
-    /// Decides what goes on in a host. One that had crashed has booted anew.
+    /// Sets the condition of a host. A host that had crashed runs with a new boot.
     ///
     /// # Errors
-    /// The host is unknown.
+    /// If the host is unknown.
     pub fn set_condition(&mut self, host: &str, condition: Condition) -> Result<(), SimulatorError> {
         let known = self.hosts.get_mut(host);
         known
@@ -204,8 +204,8 @@ impl World {
         Ok(())
     }
 
-    /// Whether the host can still write to its volumes, whatever its devices say: it has power, it has not crashed, and its
-    /// storage is not fenced. A host that nobody knows is not acquitted.
+    /// Whether the host can still write to its volumes: it has power, has not crashed, and its storage is not fenced. An unknown host counts
+    /// as writing.
     #[must_use]
     pub fn may_write(&self, host: &str) -> bool {
         self.hosts.get(host).is_none_or(|known| {
@@ -215,8 +215,8 @@ impl World {
         })
     }
 
-    /// What a monitor sees of every host. It looks over the management network, which fencing does not cut; otherwise nobody
-    /// could see a host boot before its data network is given back.
+    /// What a monitor sees of every host. The monitor uses the management network, which fencing does not cut; otherwise no monitor could
+    /// see a host boot before its data network is given back.
     #[must_use]
     pub fn observe(&self) -> Vec<SeenHost> {
         self.hosts.iter().map(|(name, host)| see(name, host)).collect()
@@ -263,7 +263,7 @@ impl World {
             .ok_or_else(|| unknown(device, resource))
     }
 
-    /// Whether all devices of the host for this resource take it away; a host without one always has it.
+    /// Whether all devices of the host for this resource take it away; a host without a device for it always has it.
     fn is_deprived(&self, host: &str, resource: Resource) -> bool {
         let mut ports = self
             .devices

@@ -44,14 +44,14 @@ fn power_that_comes_back_is_a_new_boot_and_ends_a_hang() {
 }
 
 #[test]
-fn power_that_was_on_already_is_no_new_boot() {
+fn power_on_for_a_host_with_power_is_no_new_boot() {
     let mut world = one_host();
     command(&mut world, Resource::Power, PortState::On);
     assert_eq!(seen(&world).1, Some("a-boot-1".to_owned()));
 }
 
 #[test]
-fn a_hung_host_answers_nobody_and_goes_on_writing() {
+fn a_hung_host_answers_no_monitor_and_goes_on_writing() {
     let mut world = one_host();
     world.set_condition("a", Condition::Hung).unwrap();
     assert_eq!(seen(&world).0, FailureState::Unreachable);
@@ -59,7 +59,7 @@ fn a_hung_host_answers_nobody_and_goes_on_writing() {
 }
 
 #[test]
-fn a_crashed_host_writes_nothing_and_boots_anew_when_it_runs_again() {
+fn a_crashed_host_writes_nothing_and_runs_again_with_a_new_boot() {
     let mut world = one_host();
     world.set_condition("a", Condition::Crashed).unwrap();
     assert!(!world.may_write("a"));
@@ -104,12 +104,12 @@ fn a_host_with_two_supplies_loses_power_with_the_second() {
 }
 
 #[test]
-fn a_host_that_nobody_knows_is_not_acquitted() {
-    assert!(World::default().may_write("nobody"));
+fn an_unknown_host_counts_as_writing() {
+    assert!(World::default().may_write("unknown"));
 }
 
 #[test]
-fn a_fault_fires_as_often_as_it_was_told() {
+fn a_fault_fires_as_often_as_it_was_set() {
     let mut world = one_host();
     let lie = Fault::new(FaultKind::Lie, Some(2), None).unwrap();
     world.set_fault("a", Resource::Power, Some(lie)).unwrap();
@@ -126,7 +126,7 @@ fn a_fault_fires_as_often_as_it_was_told() {
 }
 
 #[test]
-fn a_lie_is_told_to_commands_and_not_to_readings() {
+fn a_lying_device_lies_about_commands_and_not_in_readings() {
     let mut world = one_host();
     let lie = Fault::new(FaultKind::Lie, Some(1), None).unwrap();
     world.set_fault("a", Resource::Power, Some(lie)).unwrap();
@@ -140,7 +140,7 @@ fn a_lie_is_told_to_commands_and_not_to_readings() {
 }
 
 #[test]
-fn a_fault_of_the_power_leaves_the_other_resources_alone() {
+fn a_fault_of_the_power_does_not_affect_other_resources() {
     let mut world = World::demo();
     let storage = Verb::Command(PortState::Fenced);
     assert_eq!(
@@ -154,7 +154,7 @@ fn a_fault_of_the_power_leaves_the_other_resources_alone() {
 }
 
 #[test]
-fn a_flap_gives_power_back_when_its_time_has_come() {
+fn a_flapping_device_gives_power_back_after_its_delay() {
     let mut world = one_host();
     let flap = Fault::new(FaultKind::Flap, None, Some(5000)).unwrap();
     world.set_fault("a", Resource::Power, Some(flap)).unwrap();
@@ -186,7 +186,7 @@ fn a_new_command_ends_a_flap_that_is_due() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_states_and_names_are_refused() {
     let mut world = one_host();
     let fenced = Verb::Command(PortState::Fenced);
     assert!(world.meet("a", Resource::Power, fenced).is_err());
@@ -200,7 +200,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_ghost_shows_what_was_wanted_until_it_is_laid() {
+fn a_ghost_shows_the_wanted_state_until_the_fault_ends() {
     let mut world = one_host();
     let ghost = Fault::forever(FaultKind::Ghost);
     world.set_fault("a", Resource::Power, Some(ghost)).unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 crate::on_both_grounds!(
     power_alone_fences_a_hung_host,
     storage_and_network_fence_without_power,
-    storage_alone_is_not_enough,
+    storage_alone_does_not_suffice,
     a_level_fails_and_the_next_is_used,
     all_fail_and_a_person_confirms,
     a_lying_bmc_never_opens_the_evacuate_gate,
@@ -134,7 +134,7 @@ async fn storage_and_network_fence_without_power(ground: Ground) {
     stack.stop().await;
 }
 
-async fn storage_alone_is_not_enough(ground: Ground) {
+async fn storage_alone_does_not_suffice(ground: Ground) {
     let stack = Stack::start_with_short_attempts(ground).await;
     stack.plan(cut_off()).await;
     stack

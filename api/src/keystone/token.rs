@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scope_is_read_and_put_on_record() {
+    fn every_scope_is_read_and_shown_in_the_audit_trail() {
         let project = |domain| json!({ "project": { "id": "p1", "name": "demo", "domain": domain } });
         for (scope, shown, recorded) in [
             (
@@ -155,7 +155,7 @@ mod tests {
                 "project:demo@Default",
                 "alice@Default (user u1, project demo@Default p1)",
             ),
-            // A project that is a domain.
+            // A project that acts as a domain.
             (
                 project(json!({ "id": null, "name": null })),
                 "project:demo@",

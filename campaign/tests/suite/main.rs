@@ -1,4 +1,4 @@
-//! Small campaigns, each with a seed of its own, and one that has to fail.
+//! Small campaigns, each with a new seed, and one that must fail.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,7 @@ use ringfence_campaign::{Ground, Options, Script, run};
 use ringfence_tests::tell;
 
 #[test]
-fn a_seed_repeats_the_script_and_another_has_another() {
+fn a_seed_gives_one_script_and_another_seed_another() {
     let of = |ground, seed| Script::of(&Options::new(ground, 300, seed));
     for ground in [Ground::Standalone, Ground::Distributed] {
         assert_eq!(of(ground, 7), of(ground, 7));
@@ -14,9 +14,9 @@ fn a_seed_repeats_the_script_and_another_has_another() {
     }
 }
 
-/// What is wrong has to be found: every power device says that it is off, and every host runs on.
+/// Every power device reads off while its host runs on: the judge must find it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_judge_finds_a_host_that_runs_on_behind_a_device_that_says_off() {
+async fn the_judge_finds_a_running_host_whose_device_reads_off() {
     let kept = tempfile::tempdir().unwrap();
     let options = Options {
         ghosts: true,

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_of_a_cloud_is_asked_about_one_host_of_it_and_a_device_about_its_own() {
+    fn a_clouds_service_is_checked_with_one_host_and_a_device_with_its_own_host() {
         let mut clouds = Clouds::default();
         let is_new = ["east", "east", "west", "west"].map(|cloud| clouds.is_new(&method(Some(cloud))));
         assert_eq!(is_new, [true, false, true, false]);

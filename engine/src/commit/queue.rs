@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_a_bound_of_hosts_and_of_requests() {
+    fn a_batch_has_a_limit_of_hosts_and_of_requests() {
         let mut waiting: VecDeque<_> = (0..200).map(|at| request(at / 50, Input::tick())).collect();
         assert_eq!(take_batch(&mut waiting).len(), 64);
         assert_eq!(hosts(&take_batch(&mut waiting))[..36], [1; 36]);
@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn a_committer_is_started_only_while_there_is_room_and_ends_when_nothing_waits() {
+    fn a_committer_is_started_only_while_there_is_room_and_ends_when_the_queue_is_empty() {
         let queue = RequestQueue::new(true);
         assert!(queue.push(request(1, Input::tick())));
         assert!(!queue.push(request(2, Input::tick())));
         assert_eq!(queue.next().map(|batch| batch.len()), Some(2));
         assert!(
             !queue.push(request(3, Input::tick())),
-            "the committer is still at work"
+            "the committer still works"
         );
         assert_eq!(queue.next().map(|batch| batch.len()), Some(1));
         assert!(queue.next().is_none());
@@ -199,11 +199,11 @@ mod tests {
     }
 
     #[test]
-    fn a_committer_that_is_gone_keeps_no_request_waiting_and_makes_room_for_another() {
+    fn a_committer_that_has_gone_keeps_no_request_waiting_and_makes_room() {
         let queue = RequestQueue::new(false);
         assert!(queue.push(request(1, Input::tick())));
         assert!(queue.push(request(2, Input::tick())));
-        assert!(queue.abandon().is_empty(), "there is another committer");
+        assert!(queue.abandon().is_empty(), "another committer works");
         assert_eq!(hosts(Vec::from(queue.abandon()).as_slice()), [1, 2]);
         assert!(queue.push(request(3, Input::tick())));
         assert_eq!(queue.next().map(|batch| batch.len()), Some(1));

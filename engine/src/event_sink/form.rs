@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_every_event_fits_however_long_the_name_is() {
+    fn the_routing_key_of_an_event_with_any_name_fits() {
         let name = "s".repeat(ringfence_core::MAX_NAME_CHARS);
         for kind in EventKind::ALL {
             let key = routing_key(&row(*kind, Some(&name), json!({ "subscription": name })));
@@ -151,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn a_shortened_name_is_always_the_same_and_never_anothers() {
+    fn a_shortened_name_is_stable_and_unique() {
         assert_eq!(word("rack.2"), "rack_2");
         assert_eq!(word(&"s".repeat(200)), "s".repeat(200));
-        // The digest is what `printf %s NAME | sha256sum` begins with.
+        // The beginning of the output of `printf %s NAME | sha256sum`.
         let long = "s".repeat(201);
         let expected = format!("{}~{DIGEST_OF_201}", "s".repeat(167));
         assert_eq!(word(&long), expected);

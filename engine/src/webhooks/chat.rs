@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn slack_is_told_in_its_own_form_and_nothing_in_a_detail_calls_anybody() {
+    fn a_slack_message_has_slacks_form_and_its_detail_mentions_no_user() {
         assert_eq!(
             message().document(MessageFormat::Slack),
             json!({"text": "*compute-7: host.fenced*\nproofs: power.off by bmc\ndetail: the device answered: &lt;!channel&gt; &amp; @all *now*"})
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn mattermost_is_told_in_markdown_whose_signs_stand_for_themselves() {
+    fn a_mattermost_message_is_markdown_with_an_escaped_detail() {
         assert_eq!(
             message().document(MessageFormat::Mattermost)["text"],
             "**compute-7: host.fenced**\nproofs: power.off by bmc\ndetail: the device answered: \\<\\!channel\\> & @\u{200b}all \\*now\\*"
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn teams_are_told_by_an_adaptive_card() {
+    fn a_teams_message_is_an_adaptive_card() {
         let document = message().document(MessageFormat::Teams);
         let attachment = &document["attachments"][0];
         assert_eq!(document["type"], "message");

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hosts_events_follow_each_other_and_hosts_do_not_wait_for_each_other() {
+    fn events_of_a_host_are_in_order_and_hosts_do_not_wait_for_each_other() {
         let mut order = order(0);
         for (number, host) in [(1, 1), (2, 1), (3, 2)] {
             order.take_in(item(number, host), None, at(0));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_engine_has_delivered_is_not_delivered_again_and_what_it_tried_waits_on() {
+    fn another_engines_deliveries_are_not_repeated_and_its_tried_events_wait_on() {
         let mut first = order(0);
         first.take_in(item(1, 1), None, at(0));
         first.take_in(item(2, 2), None, at(0));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_done_at_once_and_there_is_a_bound() {
+    fn an_event_that_does_not_pass_the_filter_is_done_at_once_and_jobs_have_a_limit() {
         let mut order = DeliveryOrder::new(SubscriptionId(Uuid::nil()), only("h2"), 0);
         order.take_in(item(1, 1), None, at(0));
         assert_eq!((order.done_up_to(), order.due_at()), (1, None));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_and_passes_no_more_is_over_and_begins_anew_once_it_passes_again() {
+    fn a_tried_event_that_no_longer_passes_is_ended_and_starts_again_once_it_passes() {
         let mut wide = order(0);
         wide.take_in(item(1, 1), None, at(0));
         let tried = again_at(wide.start(at(0)).unwrap(), 60).delivery;

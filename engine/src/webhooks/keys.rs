@@ -117,9 +117,9 @@ fn digest(key: &[u8], parts: &[&[u8]]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// The example of the specification's reference libraries.
+    /// The example in the specification's reference libraries.
     #[test]
-    fn a_signature_is_that_of_the_specification() {
+    fn a_signature_equals_that_of_the_specification() {
         let secret = Secret(STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
         let at = Timestamp::from_timestamp(1_614_265_330, 0).unwrap();
         let signature = secret

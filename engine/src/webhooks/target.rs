@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_never_be_called_is_refused_with_the_reason() {
+    fn an_address_that_cannot_be_called_is_refused_with_the_reason() {
         let bad = [
             ("hello", "no URL"),
             ("ftp://example.org/", "scheme \"ftp\""),

@@ -1,4 +1,4 @@
-//! The search itself: that it leaves nothing out that matters, and that it finds what is there.
+//! The search: it leaves out nothing that matters, and finds violations.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

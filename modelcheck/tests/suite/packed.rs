@@ -1,4 +1,4 @@
-//! Two states that are packed alike have one future.
+//! States with equal packed forms have one future.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use rand::{RngExt, SeedableRng};
 use ringfence_modelcheck::{Action, Configuration, Model, State, all};
 use stateright::Model as _;
 
-/// States that are looked at of each configuration.
+/// Number of states to look at in each configuration.
 const STATES: usize = 1_000;
 
-/// A state, and how it was reached.
+/// A state, and the actions that led to it.
 type Known = (State, Vec<Action>);
 
 #[test]
-fn states_that_are_packed_alike_have_the_same_future() {
+fn states_with_equal_packed_forms_have_one_future() {
     let states = std::env::var("RINGFENCE_PACKED_STATES").ok();
     let states = states.and_then(|states| states.parse().ok()).unwrap_or(STATES);
     for configuration in all() {
         let name = configuration.name;
         let compared = walk(configuration, states);
-        println!("{name}: {compared} pairs of states that are one");
+        println!("{name}: {compared} pairs of equal states");
     }
 }
 
-/// Goes on from any state that is known, and compares where two ways lead to one.
+/// Continues from any known state, and compares the states where two ways meet.
 fn walk(configuration: Configuration, states: usize) -> usize {
     let name = configuration.name;
     let model = Model::new(configuration, None);
@@ -60,7 +60,7 @@ fn compare(model: &Model, one: &State, other: &State, ways: &str) {
     let acts = |steps: &[(Action, State)]| steps.iter().map(|(action, _)| *action).collect::<Vec<_>>();
     assert_eq!(acts(&ones), acts(&others), "{ways}");
     for ((action, next), (_, other)) in ones.iter().zip(&others) {
-        assert!(next == other, "{action:?} leads elsewhere after {ways}");
+        assert!(next == other, "{action:?} has different results after {ways}");
         assert_eq!(next.life.wrong, other.life.wrong, "{action:?} after {ways}");
     }
 }

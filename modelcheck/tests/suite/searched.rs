@@ -1,8 +1,8 @@
-//! A part of the search; `cargo xtask model-check` does all of it.
+//! A part of the search; `cargo xtask model-check` runs all of it.
 
 use ringfence_modelcheck::{Found, Goal, Limits, Order, Wrong, by_name, run, small, trace};
 
-/// Seconds for each configuration.
+/// Seconds of each configuration.
 const SECONDS: u64 = 1;
 
 fn briefly() -> Limits {
@@ -31,7 +31,7 @@ fn no_history_of_a_small_world_opens_a_gate_over_a_host_that_runs() {
 }
 
 #[test]
-fn depth_and_breadth_find_as_much() {
+fn depth_first_and_breadth_first_searches_find_equal_numbers() {
     let tiny = by_name("tiny").unwrap();
     let down = run(&tiny, Limits::default());
     let wide = run(
@@ -47,14 +47,14 @@ fn depth_and_breadth_find_as_much() {
 }
 
 #[test]
-fn a_goal_that_no_state_reaches_is_told() {
+fn an_unreached_goal_is_reported() {
     let mut tiny = by_name("tiny").unwrap();
     tiny.goals.push(Goal::Moved);
     assert_eq!(run(&tiny, Limits::default()).missed(&tiny), [Goal::Moved]);
 }
 
 #[test]
-fn a_search_whose_time_is_up_says_so() {
+fn a_search_that_runs_out_of_time_reports_it() {
     let limits = Limits {
         seconds: Some(0),
         ..Limits::default()
@@ -63,7 +63,7 @@ fn a_search_whose_time_is_up_says_so() {
 }
 
 #[test]
-fn what_must_never_be_is_found_where_devices_show_what_is_not_so() {
+fn the_search_finds_a_violation_with_a_device_that_reads_falsely() {
     let mut power = by_name("power").unwrap();
     power
         .setting

@@ -1,4 +1,4 @@
-"""A real HTTP server in the hook's place, which answers as a test says and counts what it got."""
+"""A real HTTP server in the hook's place, with scripted answers, which records its requests."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ class HookServer(ThreadingHTTPServer):
     """`behave(handler, question)` answers one request; by default everything is allowed."""
 
     daemon_threads = True
-    # All that a test asks at once has to fit, or the system drops some.
+    # More than a test sends at once: the system drops connections beyond this.
     request_queue_size = 128
 
     def __init__(self, behave=None, tls=None):
@@ -34,7 +34,7 @@ class HookServer(ThreadingHTTPServer):
         return "%s://127.0.0.1:%d" % (self.scheme, self.server_address[1])
 
     def handle_error(self, request, client_address):
-        """Clients that hang up are what some tests are about."""
+        """Some tests close their connections early."""
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answer(body, status=200, **headers):
-    """The same JSON for everybody."""
+    """Answers every question with this JSON."""
     text = json.dumps(body).encode()
     return lambda handler, question: handler.send(status, text, **headers)
 
@@ -82,7 +82,7 @@ def raw(text, status=200):
 
 
 def only(*allowed):
-    """Of the hosts that are asked about, these are allowed."""
+    """Allows these hosts, and refuses all others."""
 
     def behave(handler, question):
         hosts = question["hosts"]
@@ -98,7 +98,7 @@ def silence(seconds):
 
 
 def drip(text, pause_s):
-    """A byte now and then, each in good time."""
+    """Sends one byte at a time, with a pause between two."""
 
     def behave(handler, question):
         handler.send_response(200)
@@ -117,8 +117,8 @@ def hang_up(handler, question):
     handler.connection.shutdown(socket.SHUT_RDWR)
 
 
-def nobody_listens():
-    """An address where a connection is refused."""
+def unreachable_address():
+    """An address that refuses connections."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return "http://127.0.0.1:%d" % found.getsockname()[1]

@@ -59,14 +59,14 @@ class Filter(unittest.TestCase):
         )
         self.assertEqual(peer.headers_seen[0]["X-Auth-Token"], "rf_secret")
 
-    def test_nodes_of_one_host_are_one_host(self):
+    def test_all_nodes_of_a_host_are_asked_about_once(self):
         with server.HookServer(server.only("c1")) as peer:
             states = [host("c1", "n1"), host("c1", "n2"), host("c2", "n3")]
             got = self.passing(self.filter(peer.url), states)
         self.assertEqual(got, [("c1", "n1"), ("c1", "n2")])
         self.assertEqual(peer.questions[0][1]["hosts"], ["c1", "c2"])
 
-    def test_later_servers_of_a_request_are_placed_on_what_the_first_pass_left(self):
+    def test_later_servers_of_a_request_need_no_further_question(self):
         with server.HookServer(server.only("c1")) as peer:
             made = self.filter(peer.url)
             self.passing(made, [host("c1"), host("c2")])
@@ -83,7 +83,7 @@ class Filter(unittest.TestCase):
             got = self.passing(self.filter(peer.url), [host("c1"), host("c2")])
         self.assertEqual(got, [("c1", "c1")])
 
-    def test_no_hosts_need_no_question(self):
+    def test_an_empty_list_of_hosts_needs_no_question(self):
         with server.HookServer(server.only()) as peer:
             self.assertEqual(list(self.filter(peer.url).filter_all([], request())), [])
         self.assertEqual(peer.questions, [])
@@ -99,7 +99,7 @@ class Filter(unittest.TestCase):
             got = self.passing(self.filter(peer.url), [host("c1")], objects.RequestSpec())
         self.assertEqual(got, [("c1", "c1")])
 
-    def test_refused_hosts_are_told_in_one_line(self):
+    def test_refused_hosts_are_logged_in_one_line(self):
         with server.HookServer(server.only("c1")) as peer:
             with self.assertLogs("ringfence_nova.filter", logging.INFO) as logs:
                 self.passing(self.filter(peer.url), [host("c%d" % n) for n in range(1, 15)])
@@ -108,7 +108,7 @@ class Filter(unittest.TestCase):
         self.assertIn("c10 (fenced)", logs.output[0])
         self.assertIn("and 3 more", logs.output[0])
 
-    def test_reasons_that_cannot_be_read_take_nothing_from_the_answer(self):
+    def test_an_answer_with_invalid_reasons_still_counts(self):
         for refused in (
             None,
             "c2",
@@ -141,10 +141,10 @@ class Filter(unittest.TestCase):
                 self.assertEqual(len(logs.output), 1)
                 self.assertNotIn("rf_secret", logs.output[0])
 
-    def test_without_an_answer_all_pass_where_that_is_configured(self):
+    def test_without_an_answer_all_hosts_pass_if_the_filter_is_open(self):
         for values in ({"filter_on_error": "open"}, {"on_error": "open"}):
             with self.subTest(values=values):
-                made = self.filter(server.nobody_listens(), **values)
+                made = self.filter(server.unreachable_address(), **values)
                 with self.assertLogs("ringfence_nova.filter", logging.WARNING):
                     self.assertEqual(self.passing(made, [host("c1")]), [("c1", "c1")])
 

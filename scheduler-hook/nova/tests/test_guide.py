@@ -1,4 +1,4 @@
-"""What the guide tells people to write is accepted as it stands."""
+"""The settings in the guide are accepted as they are written there."""
 
 import configparser
 import os
@@ -12,7 +12,7 @@ try:
 
     from ringfence_nova import middleware, options
 except ImportError as error:
-    raise unittest.SkipTest("what Nova brings along is not installed: %s" % error)
+    raise unittest.SkipTest("the libraries of Nova are not installed: %s" % error)
 
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "README.md")
 
@@ -32,7 +32,7 @@ class Guide(unittest.TestCase):
         file.flush()
         return file.name
 
-    def test_nova_conf_has_options_that_there_are(self):
+    def test_nova_conf_has_only_known_options(self):
         written = configparser.ConfigParser()
         written.read_string(blocks()["ringfence"])
         known = {option.name for option in options.OPTIONS}
@@ -57,7 +57,7 @@ class Guide(unittest.TestCase):
         self.assertIsInstance(made, middleware.EvacuateGate)
         self.assertEqual(section.cloud, "default")
 
-    def test_the_gate_stands_behind_authentication_in_both_pipelines(self):
+    def test_the_gate_is_behind_authentication_in_both_pipelines(self):
         paste = configparser.ConfigParser()
         paste.read_string(blocks()["composite:openstack_compute_api_v21"])
         self.assertEqual(len(paste.sections()), 2)

@@ -1,4 +1,4 @@
-"""What is asked of the hook gets an answer or an end in time, whatever the other side does."""
+"""A question to the hook gets an answer or an error in time, whatever the other side does."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def ask(asked):
 
 
 class Answers(unittest.TestCase):
-    def test_a_question_carries_its_token_and_comes_back_with_the_answer(self):
+    def test_a_question_has_the_token_and_gets_its_answer(self):
         with server.HookServer(server.answer(YES)) as peer:
             self.assertEqual(ask(hook(peer.url)), YES)
         self.assertEqual(peer.questions, [("/nova/evacuate-check", {"host": "c1"})])
@@ -43,14 +43,14 @@ class Answers(unittest.TestCase):
             ask(hook(peer.url + "/gate/"))
         self.assertEqual(peer.questions[0][0], "/gate/nova/evacuate-check")
 
-    def test_questions_one_after_the_other_share_a_connection(self):
+    def test_sequential_questions_share_a_connection(self):
         with server.HookServer(server.answer(YES)) as peer:
             asked = hook(peer.url)
             for _ in range(20):
                 ask(asked)
         self.assertEqual((len(peer.questions), peer.connections), (20, 1))
 
-    def test_questions_at_once_have_a_connection_each(self):
+    def test_concurrent_questions_have_separate_connections(self):
         def slowly(handler, question):
             time.sleep(0.1)
             server.answer(YES)(handler, question)
@@ -71,7 +71,7 @@ class Answers(unittest.TestCase):
             self.assertEqual([ask(asked), ask(asked)], [YES, YES])
         self.assertEqual(peer.connections, 2)
 
-    def test_an_idle_connection_that_was_closed_is_opened_anew(self):
+    def test_an_idle_connection_that_was_closed_is_opened_again(self):
         def once_and_gone(handler, question):
             server.answer(YES)(handler, question)
             handler.close_connection = True
@@ -101,47 +101,47 @@ class Failures(unittest.TestCase):
             ask(asked)
         return str(caught.exception)
 
-    def told_of(self, behave, **more):
+    def error_of(self, behave, **more):
         with server.HookServer(behave) as peer:
             return self.unavailable(hook(peer.url, **more))
 
-    def test_nobody_listens(self):
-        self.assertIn("refused", self.unavailable(hook(server.nobody_listens())).lower())
+    def test_a_refused_connection_is_no_answer(self):
+        self.assertIn("refused", self.unavailable(hook(server.unreachable_address())).lower())
 
-    def test_a_silent_peer_costs_its_time_and_no_more(self):
+    def test_a_silent_peer_costs_only_the_timeout(self):
         started = time.monotonic()
-        self.assertIn("time", self.told_of(server.silence(3), timeout_s=0.3))
+        self.assertIn("time", self.error_of(server.silence(3), timeout_s=0.3))
         self.assertLess(time.monotonic() - started, 2)
 
-    def test_bytes_that_drip_in_do_not_prolong_the_time(self):
+    def test_a_slow_answer_does_not_prolong_the_timeout(self):
         started = time.monotonic()
-        self.assertIn("time", self.told_of(server.drip(b" " * 100, 0.1), timeout_s=0.5))
+        self.assertIn("time", self.error_of(server.drip(b" " * 100, 0.1), timeout_s=0.5))
         self.assertLess(time.monotonic() - started, 3)
 
     def test_an_error_status_is_no_answer(self):
         for status in (201, 204, 301, 400, 401, 403, 404, 500, 503):
             with self.subTest(status=status):
-                told = self.told_of(server.answer(YES if status != 204 else "", status=status))
+                told = self.error_of(server.answer(YES if status != 204 else "", status=status))
                 self.assertIn("it answered %d" % status, told)
 
-    def test_garbage_is_no_answer(self):
+    def test_an_invalid_body_is_no_answer(self):
         for text in (b"", b"<html>", b"{", b"[true]", b"null", b"true", b"\xff\xfe", b"[" * 100000):
             with self.subTest(text=text[:10]):
-                self.told_of(server.raw(text))
+                self.error_of(server.raw(text))
 
-    def test_an_answer_without_end_is_no_answer(self):
-        told = self.told_of(server.raw(b" " * (5 * 1024 * 1024)), timeout_s=5)
+    def test_an_endless_body_is_no_answer(self):
+        told = self.error_of(server.raw(b" " * (5 * 1024 * 1024)), timeout_s=5)
         self.assertIn("longer than", told)
 
-    def test_a_peer_that_hangs_up_is_no_answer(self):
-        self.told_of(server.hang_up)
+    def test_a_closed_connection_is_no_answer(self):
+        self.error_of(server.hang_up)
 
-    def test_something_else_than_http_is_told_in_one_line(self):
+    def test_an_answer_that_is_not_http_is_reported_in_one_line(self):
         def other(handler, question):
             handler.wfile.write(b"SSH-2.0-x\r\n")
             handler.close_connection = True
 
-        self.assertNotIn("\n", self.told_of(other))
+        self.assertNotIn("\n", self.error_of(other))
 
     def test_an_answer_that_is_not_understood_is_no_answer(self):
         def not_understood(answer):
@@ -151,7 +151,7 @@ class Failures(unittest.TestCase):
             with self.assertRaisesRegex(HookUnavailable, "what is this"):
                 hook(peer.url).ask("/", {}, not_understood)
 
-    def test_a_token_that_cannot_be_read_asks_nobody_and_tells_nothing_of_it(self):
+    def test_a_token_that_cannot_be_read_sends_no_question(self):
         def token():
             raise ValueError("it is empty")
 
@@ -160,27 +160,27 @@ class Failures(unittest.TestCase):
                 ask(Hook([peer.url], token))
         self.assertEqual(peer.questions, [])
 
-    def test_the_token_is_in_no_complaint(self):
+    def test_the_token_is_in_no_error(self):
         for behave in (server.raw(b"x"), server.hang_up, server.answer(YES, status=401)):
-            self.assertNotIn("rf_secret", self.told_of(behave))
+            self.assertNotIn("rf_secret", self.error_of(behave))
 
 
 class SeveralAddresses(unittest.TestCase):
-    def test_the_next_one_answers_when_one_does_not(self):
+    def test_the_next_address_is_asked_if_one_does_not_answer(self):
         with server.HookServer(server.answer(YES)) as good:
             with server.HookServer(server.answer({}, status=500)) as broken:
-                asked = hook(server.nobody_listens(), broken.url, good.url)
+                asked = hook(server.unreachable_address(), broken.url, good.url)
                 self.assertEqual(ask(asked), YES)
         self.assertEqual((len(broken.questions), len(good.questions)), (1, 1))
 
-    def test_the_one_that_answered_last_is_asked_first(self):
+    def test_the_address_that_answered_last_is_asked_first(self):
         with server.HookServer(server.silence(3)) as silent:
             with server.HookServer(server.answer(YES)) as good:
                 asked = hook(silent.url, good.url, timeout_s=0.3)
                 [ask(asked) for _ in range(3)]
         self.assertEqual((len(silent.questions), len(good.questions)), (1, 3))
 
-    def test_the_first_is_asked_again_when_the_second_fails(self):
+    def test_the_first_address_is_asked_again_if_the_second_fails(self):
         with server.HookServer(server.answer(YES, status=500)) as first:
             with server.HookServer(server.answer(YES)) as second:
                 asked = hook(first.url, second.url)
@@ -188,8 +188,8 @@ class SeveralAddresses(unittest.TestCase):
                 first.behave, second.behave = second.behave, first.behave
                 self.assertEqual(ask(asked), YES)
 
-    def test_all_complaints_are_told(self):
-        first, second = server.nobody_listens(), server.nobody_listens()
+    def test_the_errors_of_all_addresses_are_reported(self):
+        first, second = server.unreachable_address(), server.unreachable_address()
         with self.assertRaises(HookUnavailable) as caught:
             ask(hook(first, second))
         for url in (first, second):
@@ -197,7 +197,7 @@ class SeveralAddresses(unittest.TestCase):
 
 
 class Configured(unittest.TestCase):
-    def test_addresses_that_cannot_be_are_refused_at_once(self):
+    def test_invalid_addresses_are_refused_at_once(self):
         for url in (
             "",
             "ringfence:8791",
@@ -211,7 +211,7 @@ class Configured(unittest.TestCase):
                     hook(url)
                 self.assertNotIn("secret", str(caught.exception))
 
-    def test_no_address_is_refused(self):
+    def test_an_empty_list_of_addresses_is_refused(self):
         with self.assertRaises(ValueError):
             Hook([], lambda: "t")
 
@@ -240,7 +240,7 @@ class Tls(unittest.TestCase):
             self.assertEqual([ask(asked), ask(asked)], [YES, YES])
         self.assertEqual(peer.connections, 1)
 
-    def test_any_other_is_not(self):
+    def test_a_certificate_of_another_authority_is_refused(self):
         with server.HookServer(server.answer(YES), tls=self.tls) as peer:
             with self.assertRaisesRegex(HookUnavailable, "(?i)certificate"):
                 ask(hook(peer.url, timeout_s=5))

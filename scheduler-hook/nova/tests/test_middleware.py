@@ -1,4 +1,4 @@
-"""The gate in front of an application that remembers what reached it."""
+"""The gate in front of an application that records the requests which reach it."""
 
 import io
 import json
@@ -17,7 +17,7 @@ try:
     from ringfence_nova import asked
     from ringfence_nova.middleware import EvacuateGate
 except ImportError as error:
-    raise unittest.SkipTest("what Nova brings along is not installed: %s" % error)
+    raise unittest.SkipTest("the libraries of Nova are not installed: %s" % error)
 
 SERVER = "11111111-1111-4111-8111-111111111111"
 SERVICE = "22222222-2222-4222-8222-222222222222"
@@ -27,7 +27,7 @@ NO = server.answer({"allowed": False, "reason": "host c1 is not fenced", "genera
 
 
 class Nova:
-    """What is behind the gate, and what the gate asks it."""
+    """The application behind the gate, with the inventory and the rights that the gate asks for."""
 
     def __init__(self):
         self.bodies = []
@@ -81,7 +81,7 @@ class Probes(Case):
         told = response.headers.get("X-Ringfence-Gate")
         return response, told and json.loads(told)
 
-    def test_a_caller_that_may_update_services_is_told_how_the_gate_is(self):
+    def test_a_caller_that_may_update_services_gets_the_state_of_the_gate(self):
         with server.HookServer(NO) as peer:
             response, told = self.probe(peer.url)
         self.assertEqual(response.body, b"nova")
@@ -89,30 +89,30 @@ class Probes(Case):
         self.assertEqual(told["hook"], "answers")
         self.assertIn(told["filter"], ("enabled", "not enabled", "unknown"))
 
-    def test_a_hook_that_does_not_answer_is_told(self):
+    def test_a_hook_that_does_not_answer_is_reported(self):
         response, told = self.probe("http://127.0.0.1:9")
         self.assertEqual(response.status_int, 200)
         self.assertIn("127.0.0.1:9", told["hook"])
 
-    def test_others_learn_nothing(self):
+    def test_other_callers_get_no_state_of_the_gate(self):
         self.nova.may = False
         response, told = self.probe("http://127.0.0.1:9")
         self.assertEqual((response.status_int, told), (200, None))
 
-    def test_the_header_is_no_way_round_the_gate(self):
+    def test_the_probe_header_does_not_bypass_the_gate(self):
         with server.HookServer(NO) as peer:
             response = self.send(
                 peer.url, ACTION, {"evacuate": {}}, headers={"X-Ringfence-Probe": "1"}
             )
         self.assertEqual((response.status_int, self.reached_nova()), (409, 0))
 
-    def test_who_does_not_ask_is_told_nothing(self):
+    def test_a_request_without_the_probe_header_gets_no_state(self):
         response = self.send("http://127.0.0.1:9", "/os-services", b"", method="GET")
         self.assertNotIn("X-Ringfence-Gate", response.headers)
 
 
 class Evacuations(Case):
-    def test_one_that_is_allowed_goes_on_unchanged(self):
+    def test_an_allowed_evacuation_reaches_nova_unchanged(self):
         body = b' {"evacuate" : {"host":"c2"}}\n'
         with server.HookServer(YES) as peer:
             response = self.send(peer.url, ACTION, body)
@@ -122,7 +122,7 @@ class Evacuations(Case):
             [("/nova/evacuate-check", {"cloud": "east", "server": SERVER, "host": "c1"})],
         )
 
-    def test_one_that_is_refused_gets_novas_409(self):
+    def test_a_refused_evacuation_gets_novas_409(self):
         with server.HookServer(NO) as peer:
             response = self.send(peer.url, ACTION, {"evacuate": {}})
         message = "Cannot 'evacuate' instance %s: host c1 is not fenced" % SERVER
@@ -131,7 +131,7 @@ class Evacuations(Case):
         self.assertEqual(response.content_type, "application/json")
         self.assertEqual(self.reached_nova(), 0)
 
-    def test_every_way_to_write_it_is_seen(self):
+    def test_every_form_of_the_request_is_recognized(self):
         paths = [
             ACTION,
             ACTION + "/",
@@ -144,20 +144,20 @@ class Evacuations(Case):
                 with self.subTest(path=path, body=body), server.HookServer(NO) as peer:
                     self.assertEqual(self.send(peer.url, path, body).status_int, 409)
 
-    def test_the_version_that_was_asked_for_is_in_the_refusal(self):
+    def test_a_refusal_has_the_requested_api_version(self):
         with server.HookServer(NO) as peer:
             headers = {"OpenStack-API-Version": "volume 3.60, compute 2.68"}
             response = self.send(peer.url, ACTION, {"evacuate": {}}, headers=headers)
         self.assertEqual(response.headers["OpenStack-API-Version"], "compute 2.68")
         self.assertEqual(response.headers["X-OpenStack-Nova-API-Version"], "2.68")
 
-    def test_a_server_that_nova_does_not_know_is_novas_to_refuse(self):
+    def test_an_unknown_server_is_left_to_nova(self):
         self.nova.fails_with = NotThere("no")
         with server.HookServer(NO) as peer:
             self.send(peer.url, ACTION, {"evacuate": {}})
         self.assertEqual((self.reached_nova(), peer.questions), (1, []))
 
-    def test_a_caller_who_may_not_learns_nothing_from_the_gate(self):
+    def test_a_caller_without_the_right_is_left_to_nova(self):
         self.nova.may = False
         with server.HookServer(NO) as peer:
             self.send(peer.url, ACTION, {"evacuate": {}})
@@ -169,7 +169,7 @@ class Evacuations(Case):
             self.assertEqual(self.send(peer.url, ACTION, {"evacuate": {}}).status_int, 409)
         self.assertEqual(peer.questions[0][1], {"cloud": "east", "server": SERVER, "host": None})
 
-    def test_a_decision_is_told_in_one_line(self):
+    def test_a_decision_is_logged_in_one_line(self):
         said = {"allowed": False, "reason": "a\nb" * 1000, "generation": "x\ny"}
         with server.HookServer(server.answer(said)) as peer:
             with self.assertLogs("ringfence_nova.middleware", logging.INFO) as logs:
@@ -191,7 +191,7 @@ class WithoutAnAnswer(Case):
         server.silence(2),
     ]
 
-    def test_closed_means_503_in_novas_form(self):
+    def test_a_closed_gate_without_an_answer_is_503_in_novas_form(self):
         for number, behave in enumerate(self.BROKEN):
             with self.subTest(number=number), server.HookServer(behave) as peer:
                 with self.assertLogs("ringfence_nova.middleware", logging.ERROR) as logs:
@@ -202,14 +202,14 @@ class WithoutAnAnswer(Case):
                 self.assertNotIn("rf_secret", logs.output[0] + response.text)
         self.assertEqual(self.reached_nova(), 0)
 
-    def test_open_means_that_it_goes_on(self):
+    def test_an_open_gate_without_an_answer_lets_the_request_pass(self):
         for number, behave in enumerate(self.BROKEN):
             with self.subTest(number=number), server.HookServer(behave) as peer:
                 with self.assertLogs("ringfence_nova.middleware", logging.WARNING):
                     response = self.send(peer.url, ACTION, {"evacuate": {}}, open_on_error=True)
                 self.assertEqual(response.status_int, 200)
 
-    def test_a_refusal_is_a_refusal_when_open_too(self):
+    def test_an_open_gate_obeys_a_refusal(self):
         with server.HookServer(NO) as peer:
             response = self.send(peer.url, ACTION, {"evacuate": {}}, open_on_error=True)
         self.assertEqual(response.status_int, 409)
@@ -223,7 +223,7 @@ class Unforcing(Case):
             response = self.send(peer.url, path, body, method="PUT", **more)
         return response, [question for _, question in peer.questions]
 
-    def test_it_is_held_behind_the_gate(self):
+    def test_unforcing_a_host_is_refused_by_the_gate(self):
         question = {"cloud": "east", "host": "c1", "action": "unforce"}
         for path, body in (
             ("/os-services/" + SERVICE, {"forced_down": False}),
@@ -241,13 +241,13 @@ class Unforcing(Case):
                 self.assertEqual(questions, [question])
         self.assertEqual(self.reached_nova(), 0)
 
-    def test_one_that_is_allowed_goes_on(self):
+    def test_an_allowed_unforcing_reaches_nova(self):
         response, _ = self.put(YES, "/os-services/" + SERVICE, {"forced_down": False})
         self.assertEqual(
             (response.status_int, self.nova.bodies), (200, [b'{"forced_down": false}'])
         )
 
-    def test_forcing_down_and_anything_else_is_not_asked_about(self):
+    def test_other_changes_of_a_service_need_no_question(self):
         for path, body in (
             ("/os-services/" + SERVICE, {"forced_down": True}),
             ("/os-services/" + SERVICE, {"forced_down": "yes", "status": "disabled"}),
@@ -260,12 +260,12 @@ class Unforcing(Case):
                 response, questions = self.put(NO, path, body)
                 self.assertEqual((response.status_int, questions), (200, []))
 
-    def test_other_services_than_computes_are_novas_to_refuse(self):
+    def test_services_other_than_computes_are_left_to_nova(self):
         self.nova.binary = "nova-scheduler"
         response, questions = self.put(NO, "/os-services/" + SERVICE, {"forced_down": False})
         self.assertEqual((response.status_int, questions), (200, []))
 
-    def test_a_caller_who_may_not_learns_nothing_from_the_gate(self):
+    def test_a_caller_without_the_right_is_left_to_nova(self):
         self.nova.may = False
         for path in ("/os-services/" + SERVICE, "/os-services/force-down"):
             response, questions = self.put(NO, path, self.OLD)
@@ -280,13 +280,13 @@ class Unforcing(Case):
             [{"cloud": "east", "host": None, "action": "unforce", "service": SERVICE}],
         )
 
-    def test_closed_means_503(self):
+    def test_a_closed_gate_without_an_answer_is_503(self):
         response, _ = self.put(server.raw(b""), "/os-services/" + SERVICE, {"forced_down": False})
         self.assertEqual(response.status_int, 503)
 
 
 class Others(Case):
-    def test_nothing_else_is_asked_about(self):
+    def test_other_requests_need_no_question(self):
         for method, path, body in (
             ("POST", ACTION, {"reboot": {"type": "HARD"}}),
             ("POST", ACTION, {"os-resetState": {"state": "error"}}),
@@ -311,7 +311,7 @@ class Others(Case):
     def test_the_body_of_another_request_is_not_read(self):
         class Untouchable(io.BytesIO):
             def read(self, *_):
-                raise AssertionError("somebody read it")
+                raise AssertionError("the gate has read the body")
 
         environ = {"wsgi.input": Untouchable(), "CONTENT_LENGTH": "100"}
         hook = Hook(["http://127.0.0.1:1"], lambda: "t")
@@ -329,20 +329,20 @@ class Others(Case):
 
 
 class Bodies(Case):
-    def test_one_that_is_too_large_to_be_looked_into_is_refused(self):
+    def test_a_body_over_the_limit_is_refused(self):
         body = b'{"evacuate": {}' + b" " * asked.MAX_BODY_BYTES + b"}"
         with server.HookServer(YES) as peer:
             response = self.send(peer.url, ACTION, body)
         self.assertEqual((response.status_int, list(response.json)), (413, ["overLimit"]))
         self.assertEqual(self.reached_nova(), 0)
 
-    def test_one_of_just_that_size_is_not(self):
+    def test_a_body_of_the_largest_size_is_accepted(self):
         body = b'{"evacuate": {}}'.ljust(asked.MAX_BODY_BYTES)
         with server.HookServer(YES) as peer:
             self.send(peer.url, ACTION, body)
         self.assertEqual(self.nova.bodies, [body])
 
-    def test_one_without_a_length_is_read_in_pieces_and_given_on_whole(self):
+    def test_a_body_without_a_length_is_read_in_pieces_and_passed_on_whole(self):
         class Pieces(io.BytesIO):
             def read(self, size=-1):
                 return super().read(min(size, 5))
@@ -356,7 +356,7 @@ class Bodies(Case):
             self.send(peer.url, ACTION, b"", **more)
         self.assertEqual(self.nova.bodies, [text])
 
-    def test_one_that_an_outer_limit_cuts_off_gets_that_limits_answer(self):
+    def test_a_body_over_an_outer_limit_gets_that_limits_answer(self):
         class Limited(io.BytesIO):
             def read(self, size=-1):
                 raise webob.exc.HTTPRequestEntityTooLarge(explanation="too large")
@@ -366,7 +366,7 @@ class Bodies(Case):
             response = self.send(peer.url, ACTION, b"", **more)
         self.assertEqual(response.status_int, 413)
 
-    def test_one_that_is_nested_too_deeply_is_refused(self):
+    def test_a_body_with_too_deep_nesting_is_refused(self):
         body = b'{"evacuate": ' + b"[" * 200000
         with server.HookServer(YES) as peer:
             self.assertEqual(self.send(peer.url, ACTION, body).status_int, 400)

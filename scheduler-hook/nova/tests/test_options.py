@@ -1,4 +1,4 @@
-"""What nova.conf says is what the filter and the gate do."""
+"""The settings of the filter and the gate in nova.conf."""
 
 import os
 import tempfile
@@ -35,7 +35,7 @@ def section_from(text):
 
 
 class Options(unittest.TestCase):
-    def test_a_file_is_read_as_it_is_written_in_the_guide(self):
+    def test_a_file_in_the_form_of_the_guide_is_read(self):
         got = section_from(
             "[ringfence]\nurls = https://one:8791, https://two:8791\ncloud = east\n"
             "token_file = /etc/nova/ringfence.token\ntimeout_s = 1.5\non_error = closed\n"
@@ -43,23 +43,23 @@ class Options(unittest.TestCase):
         self.assertEqual(got["urls"], ["https://one:8791", "https://two:8791"])
         self.assertEqual((got["cloud"], got["timeout_s"]), ("east", 1.5))
 
-    def test_closed_is_what_is_not_said(self):
+    def test_gate_and_filter_are_closed_by_default(self):
         got = section()
         self.assertFalse(options.gate_is_open_on_error(got))
         self.assertFalse(options.filter_is_open_on_error(got))
 
-    def test_the_filter_may_be_open_where_the_gate_is_closed(self):
+    def test_the_filter_can_be_open_while_the_gate_is_closed(self):
         got = section(filter_on_error="open")
         self.assertFalse(options.gate_is_open_on_error(got))
         self.assertTrue(options.filter_is_open_on_error(got))
 
-    def test_open_is_for_both_unless_the_filter_says_otherwise(self):
+    def test_on_error_is_for_both_unless_the_filter_has_its_own(self):
         self.assertTrue(options.filter_is_open_on_error(section(on_error="open")))
         got = section(on_error="open", filter_on_error="closed")
         self.assertFalse(options.filter_is_open_on_error(got))
         self.assertTrue(options.gate_is_open_on_error(got))
 
-    def test_values_that_cannot_be_are_refused(self):
+    def test_invalid_values_are_refused(self):
         for text in ("on_error = maybe", "timeout_s = 0", "timeout_s = 3600"):
             with self.subTest(text=text), self.assertRaises(cfg.ConfigFileValueError):
                 section_from("[ringfence]\n%s\n" % text)
@@ -102,7 +102,7 @@ class Tokens(unittest.TestCase):
             self.ask(options.hook_from(section(urls=[peer.url], token="t", token_file=self.file)))
         self.assertEqual(peer.headers_seen[0]["X-Auth-Token"], "of-the-file")
 
-    def test_a_file_that_holds_no_token_asks_nobody(self):
+    def test_a_file_without_a_token_sends_no_question(self):
         with server.HookServer() as peer:
             hook = options.hook_from(section(urls=[peer.url], token_file=self.file))
             for content in (None, b"", b"\n", b"two\nlines", b"s\xc3\xa9cret", b"\xff", b"a\x00b"):

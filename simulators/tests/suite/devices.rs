@@ -1,4 +1,4 @@
-//! Devices that obey and devices that do not.
+//! Devices that obey, and devices with faults.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const POWER: &str = "/devices/a/power";
 const FAULT: &str = "/devices/a/power/fault";
 
 #[tokio::test]
-async fn a_device_does_what_it_is_told_and_says_so() {
+async fn a_device_obeys_and_shows_its_state() {
     let lab = Lab::start(None);
     assert_eq!(lab.get(POWER).await, (StatusCode::OK, json!({"state": "on"})));
 
@@ -31,7 +31,7 @@ async fn a_device_does_what_it_is_told_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_lying_device_answers_ok_and_leaves_the_host_running() {
+async fn a_lying_device_answers_success_and_leaves_the_host_running() {
     let lab = Lab::start(None);
     lab.put(FAULT, json!({"fault": "lie", "times": 1})).await;
 
@@ -47,7 +47,7 @@ async fn a_lying_device_answers_ok_and_leaves_the_host_running() {
 }
 
 #[tokio::test]
-async fn a_silent_device_does_nothing_and_answers_nobody() {
+async fn a_silent_device_does_nothing_and_does_not_answer() {
     let lab = Lab::start(None);
     lab.put(FAULT, json!({"fault": "silent", "times": 1})).await;
 
@@ -57,7 +57,7 @@ async fn a_silent_device_does_nothing_and_answers_nobody() {
 }
 
 #[tokio::test]
-async fn a_slow_device_obeys_although_nobody_waits_any_more() {
+async fn a_slow_device_obeys_although_its_client_has_gone() {
     let lab = Lab::start(None);
     lab.put(FAULT, json!({"fault": "slow", "times": 1, "delay_ms": 3000}))
         .await;
@@ -72,7 +72,7 @@ async fn a_slow_device_obeys_although_nobody_waits_any_more() {
 }
 
 #[tokio::test]
-async fn a_flapping_device_gives_the_power_back_by_itself() {
+async fn a_flapping_device_switches_the_power_on_again_by_itself() {
     let lab = Lab::start(None);
     lab.put(FAULT, json!({"fault": "flap", "times": 1, "delay_ms": 3000}))
         .await;
@@ -88,7 +88,7 @@ async fn a_flapping_device_gives_the_power_back_by_itself() {
 }
 
 #[tokio::test]
-async fn a_refusing_device_says_so() {
+async fn a_refusing_device_answers_with_an_error() {
     let lab = Lab::start(None);
     lab.put(FAULT, json!({"fault": "refuse"})).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn a_refusing_device_says_so() {
 }
 
 #[tokio::test]
-async fn the_truth_about_every_host_can_be_read() {
+async fn the_real_state_of_every_host_can_be_read() {
     let lab = Lab::start(None);
     assert_eq!(
         lab.put("/hosts/a", json!({"condition": "hung"})).await,
@@ -120,7 +120,7 @@ async fn the_truth_about_every_host_can_be_read() {
 }
 
 #[tokio::test]
-async fn nonsense_is_refused_with_a_reason() {
+async fn invalid_requests_are_refused_with_a_reason() {
     let lab = Lab::start(None);
     let unknown = lab.get("/devices/b/power").await;
     assert_eq!(unknown.0, StatusCode::NOT_FOUND);
@@ -154,7 +154,7 @@ async fn nonsense_is_refused_with_a_reason() {
 async fn the_simulators_stay_on_loopback() {
     let started = Simulators::start(([0, 0, 0, 0], 0).into(), None, World::demo());
     let Err(error) = started else {
-        panic!("listens on every address");
+        panic!("the simulators listen on every address");
     };
     assert_eq!(
         error.to_string(),

@@ -1,4 +1,4 @@
-//! The simulators as the workers' driver and a person with `curl` meet them.
+//! The simulators, used as by the workers' driver and by a person with `curl`.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use reqwest::{Client, StatusCode};
 use ringfence_simulators::{Handle, Simulators, World};
 use serde_json::Value;
 
-/// Longer than any answer takes, shorter than any silence.
+/// More than the time of any answer, and less than any silence.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 struct Lab {
@@ -28,7 +28,7 @@ impl Lab {
         let mut world = World::default();
         world.add_host("a").unwrap();
         let handle = Simulators::start(([127, 0, 0, 1], 0).into(), state_file, world).unwrap();
-        // The client wants a provider even where it never speaks TLS; another test may have been first.
+        // The client needs a TLS provider even for plain HTTP; another test may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         Self { handle, client }
@@ -44,11 +44,11 @@ impl Lab {
         let status = response.status();
         (
             status,
-            response.json().await.expect("every answer to a reading is JSON"),
+            response.json().await.expect("the answer to a reading is no JSON"),
         )
     }
 
-    /// Whether a command was answered before patience ran out.
+    /// Whether a command was answered within the time limit.
     async fn is_answered(&self, path: &str, body: Value) -> bool {
         let request = self.client.put(self.url(path)).json(&body).timeout(PATIENCE);
         request.send().await.is_ok()

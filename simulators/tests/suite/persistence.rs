@@ -1,4 +1,4 @@
-//! The world outlives the process.
+//! The world is stored across processes.
 
 use reqwest::StatusCode;
 use ringfence_simulators::{Simulators, World};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Lab;
 
 #[tokio::test]
-async fn simulators_that_come_back_go_on_where_they_were() {
+async fn restarted_simulators_have_their_former_state() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("world.json");
     let lab = Lab::start(Some(file.clone()));
@@ -29,7 +29,7 @@ async fn simulators_that_come_back_go_on_where_they_were() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_has_not_happened() {
+async fn a_change_that_cannot_be_stored_does_not_happen() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
@@ -43,7 +43,7 @@ async fn what_cannot_be_kept_has_not_happened() {
 }
 
 #[tokio::test]
-async fn a_file_that_holds_something_else_is_not_overwritten() {
+async fn a_file_of_another_kind_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("world.json");
     std::fs::write(&file, "{\"hosts\": 3}").unwrap();

@@ -82,7 +82,7 @@ fn with_cargo(machine: Machine) -> Machine {
     let program = Machine::program();
     let cargo = format!(
         "case \"$*\" in\n'build --release') ;;\n'run --release -- '*) shift 3; exec '{}' \"$@\" ;;\n\
-         *) echo \"cargo $*: not foreseen\"; exit 1 ;;\nesac\n",
+         *) echo \"cargo $*: not supported here\"; exit 1 ;;\nesac\n",
         program.display()
     );
     script(&machine, "cargo", &cargo);

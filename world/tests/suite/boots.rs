@@ -1,4 +1,4 @@
-//! Which boot may have back what was taken.
+//! Which boot may get back what was taken from the host.
 
 use chrono::TimeDelta;
 use ringfence_core::{Boot, FailureState, FencingKind, MethodTimes, OldBoot, SegmentPolicy};
@@ -36,7 +36,7 @@ fn gives_storage_back(world: &World) -> bool {
         .any(|sent| sent.job.kind() == FencingKind::StorageUnfence)
 }
 
-/// Cut off in boot "a", which its monitor has seen before.
+/// A host that is cut off in boot "a", which its monitor has seen before.
 fn cut_off() -> World {
     let mut world = World::new(cut_off_plan(), patient());
     sees(&mut world, "a", Some(3_600));
@@ -49,7 +49,7 @@ fn cut_off() -> World {
 }
 
 #[test]
-fn the_same_boot_after_an_off_shows_that_the_off_was_none() {
+fn an_unchanged_boot_after_an_off_shows_that_the_off_did_not_happen() {
     let both = plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
         task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -58,7 +58,7 @@ fn the_same_boot_after_an_off_shows_that_the_off_was_none() {
     sees(&mut world, "a", Some(3_600));
     world.pass(10_000);
     world.see(FailureState::Unreachable).unwrap();
-    // The BMC shows off and the host runs on.
+    // The BMC reads off, and the host runs on.
     world
         .site
         .manners
@@ -83,7 +83,7 @@ fn the_same_boot_after_an_off_shows_that_the_off_was_none() {
 }
 
 #[test]
-fn an_older_off_does_not_lift_the_need_for_a_new_boot() {
+fn an_off_before_the_cut_does_not_replace_a_new_boot() {
     let mut all = plan(vec![
         vec![task(FencingKind::PowerOff, &[&["bmc"]])],
         vec![
@@ -95,7 +95,7 @@ fn an_older_off_does_not_lift_the_need_for_a_new_boot() {
     let mut world = lost(all, patient());
     world.fence().unwrap();
     work(&mut world);
-    // A person switches it on, before storage and network are cut.
+    // A person switches the host on, before storage and network are cut.
     world.site.restore_power();
     world.pass(10_000);
     world.work_off();
@@ -106,7 +106,7 @@ fn an_older_off_does_not_lift_the_need_for_a_new_boot() {
     world.work_off();
     assert!(
         !gives_storage_back(&world),
-        "it was cut off in the middle of that boot"
+        "the host was cut off during this boot"
     );
     world.site.crash(true);
     world.pass(10_000);
@@ -114,18 +114,18 @@ fn an_older_off_does_not_lift_the_need_for_a_new_boot() {
     world.work_off();
     assert!(
         gives_storage_back(&world),
-        "the second boot that was seen since began after the cut"
+        "the second boot after the fence began after the cut"
     );
     assert_eq!(world.violation, None);
 }
 
 #[test]
-fn the_first_boot_that_is_seen_after_the_fence_may_have_begun_before_it() {
+fn the_first_boot_seen_after_the_fence_may_have_begun_before_it() {
     let mut world = World::new(cut_off_plan(), patient());
     sees(&mut world, "a", Some(3_600));
     world.pass(10_000);
     world.see(FailureState::Unreachable).unwrap();
-    // It panics and starts again, unseen.
+    // The host crashes and starts again, unseen.
     world.site.crash(true);
     world.pass(30_000);
     world.fence().unwrap();
@@ -139,7 +139,7 @@ fn the_first_boot_that_is_seen_after_the_fence_may_have_begun_before_it() {
 }
 
 #[test]
-fn a_boot_with_its_time_is_known_to_be_newer() {
+fn a_dated_boot_is_known_to_be_newer() {
     let mut world = cut_off();
     world.site.crash(true);
     world.pass(60_000);
@@ -151,7 +151,7 @@ fn a_boot_with_its_time_is_known_to_be_newer() {
 }
 
 #[test]
-fn a_time_too_close_to_the_fence_tells_nothing() {
+fn a_boot_dated_too_close_to_the_fence_is_not_newer() {
     let mut world = cut_off();
     sees(&mut world, "b", Some(13));
     world.rejoin(false).unwrap();
@@ -163,7 +163,7 @@ fn a_time_too_close_to_the_fence_tells_nothing() {
 }
 
 #[test]
-fn a_time_without_an_id_tells_nothing() {
+fn a_boot_date_without_an_id_is_not_newer() {
     let mut world = cut_off();
     world.pass(60_000);
     world.site.link("monitor", true);
@@ -176,7 +176,7 @@ fn a_time_without_an_id_tells_nothing() {
     world.work_off();
     assert!(
         !gives_storage_back(&world),
-        "a clock that was set shows another time for one boot"
+        "one boot has two dates if the clock was set"
     );
 }
 
@@ -202,7 +202,7 @@ fn boots_of_two_sources_are_not_compared() {
 }
 
 #[test]
-fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
+fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_taken_back() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(5),
         rejoin_wait_s: 3_600,
@@ -212,8 +212,8 @@ fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
     world.fence().unwrap();
     let off = world.deliver(0, "worker-1").unwrap();
     world.stays_silent(10);
-    assert!(world.is_fenced(), "by its own watchdog");
-    // Before the worker comes to it the host is back.
+    assert!(world.is_fenced(), "the host's watchdog proves the fence");
+    // The host is UP before the worker commands its device.
     world.pass(2_000);
     world.see(FailureState::Up).unwrap();
     world.command(off);
@@ -221,9 +221,12 @@ fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
     world.complete(off);
     world.rejoin(false).unwrap();
     world.pass(5_000);
-    assert!(world.is_fenced(), "it was seen UP, and switched off since");
+    assert!(
+        world.is_fenced(),
+        "the host was switched off after it was seen UP"
+    );
     world.work_off();
-    assert!(world.is_fenced(), "it has power, and was not seen since");
+    assert!(world.is_fenced(), "the host has power, and was not seen since");
     world.pass(20_000);
     sees(&mut world, "b", None);
     world.work_off();
@@ -232,7 +235,7 @@ fn a_host_that_was_switched_off_after_it_was_seen_up_is_not_back() {
 }
 
 #[test]
-fn a_host_that_somebody_else_has_switched_on_shows_its_boot_before_it_has_its_storage_back() {
+fn a_host_switched_on_without_ringfence_gets_its_storage_back_only_with_a_newer_boot() {
     let both = plan(vec![
         vec![task(FencingKind::PowerOff, &[&["bmc"]])],
         vec![task(FencingKind::StorageFence, &[&["ceph"]])],
@@ -250,12 +253,12 @@ fn a_host_that_somebody_else_has_switched_on_shows_its_boot_before_it_has_its_st
     world.work_off();
     assert!(
         !gives_storage_back(&world),
-        "its power was on already: it may have booted before the cut"
+        "the power was on already: the host may have booted before the cut"
     );
 }
 
 #[test]
-fn a_host_whose_power_cannot_be_given_back_is_not_back_because_it_was_seen_before() {
+fn a_host_whose_power_on_fails_is_not_taken_back_for_an_earlier_sighting() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(5),
         rejoin_wait_s: 3_600,
@@ -281,7 +284,7 @@ fn a_host_whose_power_cannot_be_given_back_is_not_back_because_it_was_seen_befor
 }
 
 #[test]
-fn a_stop_that_the_plan_does_not_trust_says_nothing_about_boots() {
+fn an_off_that_the_plan_does_not_trust_does_not_replace_a_new_boot() {
     let mut all = plan(vec![
         vec![
             task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -302,11 +305,11 @@ fn a_stop_that_the_plan_does_not_trust_says_nothing_about_boots() {
     sees(&mut world, "a", None);
     world.rejoin(false).unwrap();
     world.work_off();
-    assert!(!gives_storage_back(&world), "it was never off");
+    assert!(!gives_storage_back(&world), "the host was never off");
 }
 
 #[test]
-fn a_rejoin_waits_for_a_cut_that_may_yet_come_true() {
+fn a_rejoin_waits_for_a_cut_that_may_still_take_effect() {
     let mut world = World::new(cut_off_plan(), patient());
     world.site.boot_ms = 500;
     world
@@ -334,13 +337,13 @@ fn a_rejoin_waits_for_a_cut_that_may_yet_come_true() {
     world.work_off();
     assert!(
         !gives_storage_back(&world),
-        "the cut has come true in the middle of that boot"
+        "the cut took effect during this boot"
     );
     assert_eq!(world.violation, None);
 }
 
 #[test]
-fn a_stop_that_was_allowed_after_the_cut_came_after_it() {
+fn an_off_claimed_after_the_cut_replaces_a_new_boot() {
     let stages = vec![
         vec![
             task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -351,7 +354,7 @@ fn a_stop_that_was_allowed_after_the_cut_came_after_it() {
     let mut world = lost(plan(stages), patient());
     world.fence().unwrap();
     for message in 0..3 {
-        // Less than two engines' clocks may differ by.
+        // Less than the difference of two engines' clocks.
         world.pass(100);
         world.work(message);
     }
@@ -366,7 +369,7 @@ fn a_stop_that_was_allowed_after_the_cut_came_after_it() {
 }
 
 #[test]
-fn a_supply_that_reads_off_tells_nothing_of_the_time_before_where_another_one_had_come_back() {
+fn a_supply_that_reads_off_does_not_replace_a_new_boot_if_another_was_on_before() {
     let once = MethodTimes {
         retries: 0,
         ..MethodTimes::default()
@@ -383,7 +386,7 @@ fn a_supply_that_reads_off_tells_nothing_of_the_time_before_where_another_one_ha
     let slow = ringfence_world::Manner::Slow(9_000);
     world.site.manners.insert("ceph".to_owned(), slow);
     world.fence().unwrap();
-    // The power comes back by the first supply, and the array does what it was told when the host runs again.
+    // The first supply gives the power back, and the array carries out the cut when the host runs again.
     world.work_off();
     world.pass(60_000);
     assert!(world.site.is_cut(ringfence_core::Resource::Storage));
@@ -401,8 +404,11 @@ fn a_supply_that_reads_off_tells_nothing_of_the_time_before_where_another_one_ha
     };
     assert!(
         on("bmc-a") && on("bmc-b"),
-        "each was switched on, one after the other"
+        "both supplies were switched on, one after the other"
     );
-    assert!(!gives_storage_back(&world), "it was cut off in that boot");
+    assert!(
+        !gives_storage_back(&world),
+        "the host was cut off during this boot"
+    );
     assert_eq!(world.violation, None);
 }

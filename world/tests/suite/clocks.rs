@@ -14,7 +14,7 @@ fn set_clock(world: &mut ringfence_world::World, seconds: i64) {
 }
 
 #[test]
-fn after_a_clock_was_set_back_nothing_waits_for_the_time_that_it_had_shown() {
+fn after_a_clock_was_set_back_no_operation_waits_for_the_former_time() {
     let mut world = lost(
         power_plan(),
         SegmentPolicy {
@@ -35,7 +35,7 @@ fn after_a_clock_was_set_back_nothing_waits_for_the_time_that_it_had_shown() {
 }
 
 #[test]
-fn after_a_clock_was_set_back_a_source_is_heard_at_once() {
+fn after_a_clock_was_set_back_a_sources_reports_count_at_once() {
     let mut world = lost(power_plan(), policy());
     set_clock(&mut world, -3_600);
     world.tick();
@@ -44,7 +44,7 @@ fn after_a_clock_was_set_back_a_source_is_heard_at_once() {
 }
 
 #[test]
-fn a_clock_set_forward_lets_no_watchdog_strike() {
+fn a_clock_set_forward_does_not_end_the_self_fencing_timeout() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(60),
         ..policy()
@@ -61,7 +61,7 @@ fn a_clock_set_forward_lets_no_watchdog_strike() {
 }
 
 #[test]
-fn a_small_step_of_the_clock_shortens_no_silence() {
+fn a_small_step_of_the_clock_does_not_shorten_the_silence() {
     let policy = SegmentPolicy {
         self_fencing_timeout_s: Some(60),
         ..policy()
@@ -71,26 +71,26 @@ fn a_small_step_of_the_clock_shortens_no_silence() {
     world.stays_silent(20);
     set_clock(&mut world, 25);
     world.stays_silent(25);
-    assert!(!world.is_fenced(), "45 s have passed, and not 70");
+    assert!(!world.is_fenced(), "only 45 s have passed");
     world.stays_silent(40);
     assert!(world.is_fenced());
     assert_eq!(world.violation, None);
 }
 
 #[test]
-fn a_sign_of_life_within_what_two_clocks_differ_by_counts_as_after_the_reading() {
+fn a_sign_of_life_within_clock_error_counts_as_after_the_reading() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
     world.pass(5_000);
     world.say("monitor", FailureState::Up, 7_000, None).unwrap();
-    assert!(is_open(&world), "two seconds before it");
+    assert!(is_open(&world), "the sign came two seconds before the reading");
     world.say("monitor", FailureState::Up, 5_500, None).unwrap();
-    assert!(!is_open(&world), "half a second");
+    assert!(!is_open(&world), "the sign came half a second before the reading");
 }
 
 #[test]
-fn a_clock_set_forward_lets_no_proof_settle() {
+fn a_clock_set_forward_does_not_settle_a_proof() {
     let mut world = lost(
         power_plan(),
         SegmentPolicy {
@@ -110,9 +110,9 @@ fn a_clock_set_forward_lets_no_proof_settle() {
 }
 
 #[test]
-fn a_source_whose_clock_is_behind_has_heard_the_host_later_than_it_says() {
+fn a_source_whose_clock_is_behind_has_heard_the_host_later_than_it_reports() {
     let mut world = lost(power_plan(), policy());
-    // It says everything ten seconds too early.
+    // The source's clock is ten seconds behind.
     for _ in 0..3 {
         let said = world.say("probe", FailureState::Unreachable, 10_000, None);
         said.unwrap();
@@ -126,7 +126,7 @@ fn a_source_whose_clock_is_behind_has_heard_the_host_later_than_it_says() {
     assert!(!is_open(&world));
 }
 
-/// The worker that has claimed the first off is not heard of again.
+/// The worker that has claimed the first off falls silent.
 fn an_off_under_way() -> ringfence_world::World {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
@@ -135,12 +135,12 @@ fn an_off_under_way() -> ringfence_world::World {
 }
 
 #[test]
-fn what_was_under_way_when_the_clock_was_set_is_waited_for_as_long_as_itself() {
+fn an_attempt_under_way_when_the_clock_was_set_is_waited_for_its_own_time() {
     for seconds in [-DAY_S, -60, 60, DAY_S] {
         let mut world = an_off_under_way();
         set_clock(&mut world, seconds);
         world.tick();
-        // Its time, what it has to stop in, and what its device may take: 32 s.
+        // The attempt's deadline, the time to stop the worker, and the time of its device: 32 s.
         world.pass(31_000);
         world.tick();
         assert!(!world.state.host.in_flight.is_empty(), "{seconds} s");
@@ -152,7 +152,7 @@ fn what_was_under_way_when_the_clock_was_set_is_waited_for_as_long_as_itself() {
 }
 
 #[test]
-fn after_a_clock_was_set_back_a_host_that_was_switched_off_before_is_seen_back_at_once() {
+fn after_a_clock_was_set_back_a_host_switched_off_before_is_taken_back_at_once() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
@@ -171,24 +171,24 @@ fn after_a_clock_was_set_back_a_host_that_was_switched_off_before_is_seen_back_a
 }
 
 #[test]
-fn a_sign_of_life_from_before_the_clock_was_set_forward_does_not_bring_back_a_host_that_was_switched_off() {
+fn a_sign_of_life_from_before_the_clock_was_set_forward_does_not_take_back_a_host() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     world.pass(3_000);
     work(&mut world);
     set_clock(&mut world, 60);
-    // It was heard a second before the off; its source has the new time already.
+    // The host was heard a second before the off; its source's clock is already set.
     world.pass(1_000);
     world.say("monitor", FailureState::Up, 2_000, None).unwrap();
     world.rejoin(false).unwrap();
-    // No worker switches it on.
+    // No worker switches the host on.
     world.pass(80_000);
     assert!(world.is_fenced());
     assert_eq!(world.violation, None);
 }
 
 #[test]
-fn a_boot_that_was_seen_before_the_clock_was_set_forward_was_not_replaced_after_the_cut() {
+fn a_boot_seen_before_the_clock_was_set_forward_does_not_count_as_replaced_after_the_cut() {
     let mut world = lost(cut_off_plan(), policy());
     let seen = |id: &str| {
         Some(ringfence_core::Boot {
@@ -203,7 +203,7 @@ fn a_boot_that_was_seen_before_the_clock_was_set_forward_was_not_replaced_after_
     world.work_off();
     set_clock(&mut world, 60);
     world.pass(1_000);
-    // The boot before it was heard ten seconds ago; its source has the new time already.
+    // The boot before it was heard ten seconds ago; its source's clock is already set.
     world.say("monitor", FailureState::Up, 10_000, seen("a")).unwrap();
     world.pass(20_000);
     world.site.link("monitor", true);

@@ -1,4 +1,4 @@
-//! What was commanded may come true late.
+//! Commands that take effect late.
 
 use ringfence_core::{
     Backend, EvacuationPolicy, FailureState, FencingKind, Input, Observation, ObservedState, Outcome,
@@ -9,7 +9,7 @@ use ringfence_world::{Cloud, Manner, World};
 
 use crate::{is_open, lost, work};
 
-/// FENCED by power, and a rejoin has sent `power.on` to a device that answers nothing.
+/// A host that is FENCED by power, and whose rejoin has sent `power.on` to a device that does not answer.
 fn unanswered_on(manner: Manner) -> World {
     let mut world = lost(
         power_plan(),
@@ -32,12 +32,12 @@ fn unanswered_on(manner: Manner) -> World {
 }
 
 #[test]
-fn an_off_waits_for_an_on_that_may_yet_come_true_and_is_commanded_although_it_reads_off() {
+fn an_off_waits_for_an_on_that_may_still_take_effect_and_is_commanded_although_the_device_reads_off() {
     let mut world = unanswered_on(Manner::Slow(6_000));
     world.fence().unwrap();
     let before = world.sent.len();
     world.pass(1_000);
-    assert_eq!(world.sent.len(), before, "the off waits");
+    assert_eq!(world.sent.len(), before, "the off was sent too early");
     assert!(!is_open(&world));
     world.pass(20_000);
     assert_eq!(world.sent.last().unwrap().job.kind(), FencingKind::PowerOff);
@@ -50,7 +50,7 @@ fn an_off_waits_for_an_on_that_may_yet_come_true_and_is_commanded_although_it_re
 }
 
 #[test]
-fn a_device_that_shows_the_old_state_is_commanded_all_the_same() {
+fn a_device_that_shows_an_old_state_is_still_commanded() {
     let mut world = lost(
         power_plan(),
         SegmentPolicy {
@@ -65,7 +65,10 @@ fn a_device_that_shows_the_old_state_is_commanded_all_the_same() {
     world.site.manners.insert("bmc".to_owned(), Manner::Stale(11_000));
     let on = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
     world.command(on);
-    assert!(world.site.is_powered(), "and still reads off");
+    assert!(
+        world.site.is_powered(),
+        "the host has power, and the BMC still reads off"
+    );
     world.pass(500);
     world.complete(on);
     world.see(FailureState::Unreachable).unwrap();
@@ -78,7 +81,7 @@ fn a_device_that_shows_the_old_state_is_commanded_all_the_same() {
 }
 
 #[test]
-fn a_person_is_not_believed_while_an_on_may_yet_come_true() {
+fn a_confirmation_is_refused_while_an_on_may_still_take_effect() {
     let mut world = unanswered_on(Manner::Slow(6_000));
     world.cancel().unwrap();
     world.pass(3_000);
@@ -94,7 +97,7 @@ fn a_person_is_not_believed_while_an_on_may_yet_come_true() {
 }
 
 #[test]
-fn an_attempt_in_a_line_that_moves_is_not_sent_again_for_ever() {
+fn an_attempt_in_a_queue_that_moves_is_not_sent_again_for_ever() {
     let mut world = lost(power_plan(), policy());
     world.line_moves(true);
     world.fence().unwrap();
@@ -105,7 +108,7 @@ fn an_attempt_in_a_line_that_moves_is_not_sent_again_for_ever() {
 }
 
 #[test]
-fn what_is_read_back_after_a_second_command_may_be_the_first_ones_doing() {
+fn a_reading_after_a_second_command_may_show_the_effect_of_the_first() {
     let mut world = lost(
         power_plan(),
         SegmentPolicy {
@@ -127,7 +130,7 @@ fn what_is_read_back_after_a_second_command_may_be_the_first_ones_doing() {
     world.pass(1_000);
     world.complete(first);
     world.pass(4_000);
-    // It still reads off, is commanded again, and the first command comes true.
+    // The BMC still reads off, gets a second command, and the first command takes effect.
     let second = newest(&mut world);
     world.command(second);
     world.pass(5_500);
@@ -137,14 +140,14 @@ fn what_is_read_back_after_a_second_command_may_be_the_first_ones_doing() {
     world.site.manners.clear();
     world.pass(2_000);
     world.work_off();
-    assert!(!is_open(&world), "the second command comes yet");
+    assert!(!is_open(&world), "the second command has yet to take effect");
     world.pass(30_000);
     world.work_off();
     assert!(is_open(&world));
 }
 
 #[test]
-fn a_result_counts_for_its_own_claim_alone() {
+fn a_result_counts_only_for_its_own_claim() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     let job = world.deliver(0, "worker-1").unwrap();
@@ -187,7 +190,7 @@ fn a_refusal_releases_nothing_that_another_attempt_may_have_taken() {
             .iter()
             .any(|s| s.method.name == "ceph")
     };
-    assert!(stands(&world), "the first one has taken it");
+    assert!(stands(&world), "the first attempt has taken it");
     assert_eq!(world.violation, None);
 }
 
@@ -216,7 +219,7 @@ fn a_worker_that_follows_a_move_is_stopped_when_the_host_is_back() {
 }
 
 #[test]
-fn power_that_was_sent_for_is_not_given_back_once_an_evacuation_is_expected() {
+fn a_power_on_is_refused_once_an_evacuation_is_expected() {
     let mut rebooted = plan(vec![
         vec![
             task(FencingKind::StorageFence, &[&["ceph"]]),
@@ -252,13 +255,13 @@ fn power_that_was_sent_for_is_not_given_back_once_an_evacuation_is_expected() {
     let off = at(&world, FencingKind::PowerOff).unwrap();
     world.work(off);
     world.pass(100);
-    let on = at(&world, FencingKind::PowerOn).expect("the host is UP: nothing is to be evacuated");
+    let on = at(&world, FencingKind::PowerOn).expect("the host is UP, so that no evacuation is expected");
     world.see(FailureState::Unreachable).unwrap();
     assert!(world.deliver(on, "worker-1").is_err());
 }
 
 #[test]
-fn two_tasks_of_a_kind_are_proven_together_or_not_at_all() {
+fn two_tasks_of_a_kind_are_proven_only_together() {
     let mut two = plan(vec![vec![
         task(FencingKind::StorageFence, &[&["ceph"]]),
         task(FencingKind::StorageFence, &[&["san"]]),
@@ -273,7 +276,7 @@ fn two_tasks_of_a_kind_are_proven_together_or_not_at_all() {
 }
 
 #[test]
-fn what_an_earlier_command_has_cut_off_already_is_not_given_back_by_hand_while_the_last_one_may_come() {
+fn a_confirmed_release_is_refused_while_a_repeated_cut_may_still_take_effect() {
     let mut world = lost(cut_off_plan(), policy());
     world.site.manners.insert("ceph".to_owned(), Manner::Slow(3_000));
     world.fence().unwrap();
@@ -287,7 +290,7 @@ fn what_an_earlier_command_has_cut_off_already_is_not_given_back_by_hand_while_t
         .sent
         .iter()
         .rposition(|sent| sent.job.kind() == FencingKind::StorageFence);
-    // What it reads is the doing of the first one, of which nothing can come any more; this one comes 3 s later.
+    // The reading shows the effect of the first command, which is over; the second command takes effect 3 s later.
     world.work(of_ceph.unwrap());
     world.cancel().unwrap();
     let early = world.released(1, &["ceph"], admin("anna")).unwrap_err();

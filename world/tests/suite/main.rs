@@ -1,4 +1,4 @@
-//! Histories that once opened a gate over a running host, each as a short script; and the search that found more of them.
+//! Histories that once opened a gate over a running host, as short scripts; and a part of the search that finds such histories.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ fn lost(plan: FrozenPlan, policy: SegmentPolicy) -> World {
     world
 }
 
-/// The last message goes the whole way, and takes a second.
+/// The last message is claimed and carried out, and its result arrives a second later.
 fn work(world: &mut World) {
     let job = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
     assert!(world.command(job));
@@ -32,7 +32,7 @@ fn work(world: &mut World) {
     world.complete(job);
 }
 
-/// What the evacuate gate says.
+/// Whether the evacuate gate is open.
 #[track_caller]
 fn is_open(world: &World) -> bool {
     assert_eq!(world.violation, None, "{}", world.log.join("\n"));

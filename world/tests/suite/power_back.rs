@@ -1,4 +1,4 @@
-//! Power that Ringfence itself gives back ends what it had proven.
+//! Power that Ringfence gives back ends the proofs by power.
 
 use ringfence_core::{
     Backend, EvacuationPolicy, FailureState, FencingKind, OperationKind, OperationStatus, Reply,
@@ -29,7 +29,7 @@ fn is_sent(world: &World, kind: FencingKind) -> bool {
 }
 
 #[test]
-fn a_host_that_was_switched_on_again_is_not_evacuated_however_long_it_is_silent() {
+fn a_host_that_was_switched_on_again_is_not_evacuated_after_any_silence() {
     let mut world = lost(reboot_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
@@ -39,7 +39,7 @@ fn a_host_that_was_switched_on_again_is_not_evacuated_however_long_it_is_silent(
     world.see(FailureState::Unreachable).unwrap();
     assert!(
         !is_open(&world),
-        "it may have booted, and run on without its monitor"
+        "the host may have booted and run without its monitor"
     );
     let why = world.gates().evacuate.reason;
     assert!(
@@ -48,23 +48,26 @@ fn a_host_that_was_switched_on_again_is_not_evacuated_however_long_it_is_silent(
     );
     assert!(
         matches!(world.fence(), Ok(Reply::Started(_))),
-        "a fence is not so already"
+        "a new fence was not started"
     );
 }
 
 #[test]
-fn the_claim_of_the_power_ends_the_proof_not_its_result() {
+fn the_claim_of_a_power_on_ends_the_proof_before_its_result() {
     let mut world = lost(reboot_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
-    assert!(is_open(&world), "off, and nothing has begun to undo it");
+    assert!(
+        is_open(&world),
+        "the host is off, and no worker has claimed the on"
+    );
     world.deliver(world.sent.len() - 1, "worker-1").unwrap();
     assert!(!is_open(&world));
     assert!(world.is_fenced(), "FENCED stays until the host is taken back");
 }
 
 #[test]
-fn power_waits_for_an_evacuation_that_is_wanted_while_nobody_knows_whether_the_host_is_silent() {
+fn power_waits_for_an_expected_evacuation_while_the_host_is_unknown() {
     let mut world = on_nova(2, true);
     world.see(FailureState::Unknown).unwrap();
     world.fence().unwrap();
@@ -72,7 +75,7 @@ fn power_waits_for_an_evacuation_that_is_wanted_while_nobody_knows_whether_the_h
     world.pass(60_000);
     assert!(
         !is_sent(&world, FencingKind::PowerOn),
-        "what is to be evacuated must not boot"
+        "a host that waits for its evacuation must not boot"
     );
     world.see(FailureState::Unreachable).unwrap();
     world.pass(5_000);
@@ -81,7 +84,7 @@ fn power_waits_for_an_evacuation_that_is_wanted_while_nobody_knows_whether_the_h
     assert_eq!(world.violation, None);
     assert!(
         is_sent(&world, FencingKind::PowerOn),
-        "and comes when the evacuation is over"
+        "the power-on follows the evacuation"
     );
 }
 
@@ -97,7 +100,7 @@ fn power_stays_off_until_a_rejoin_if_the_evacuation_cannot_begin() {
 }
 
 #[test]
-fn nothing_is_evacuated_while_a_worker_may_be_giving_the_power_back() {
+fn no_workload_is_evacuated_while_a_worker_may_switch_the_power_on() {
     let mut world = on_nova(1, false);
     world.fence().unwrap();
     work(&mut world);
@@ -120,12 +123,12 @@ fn an_evacuation_that_has_given_the_power_back_leaves_the_gate_closed() {
     world.work_off();
     assert!(is_sent(&world, FencingKind::PowerOn));
     assert_eq!(world.cloud.on("compute1"), ["stays"]);
-    assert!(!is_open(&world), "what stays may run there again");
-    assert!(world.state.operation.is_none(), "and the evacuation has ended");
+    assert!(!is_open(&world), "the server that stays may run there again");
+    assert!(world.state.operation.is_none(), "the evacuation has ended");
 }
 
 #[test]
-fn a_cut_stays_a_cut_when_the_power_comes_back() {
+fn a_cut_host_stays_cut_when_its_power_comes_back() {
     let both = plan(vec![
         vec![
             task(FencingKind::PowerOff, &[&["bmc"]]),
@@ -139,8 +142,8 @@ fn a_cut_stays_a_cut_when_the_power_comes_back() {
     world.work_off();
     world.pass(60_000);
     world.see(FailureState::Unreachable).unwrap();
-    assert!(world.site.running, "it has booted");
-    assert!(is_open(&world), "and can write nothing");
+    assert!(world.site.running, "the host has booted");
+    assert!(is_open(&world), "the host can write nothing");
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! A part of the search, with another seed each time; it is printed.
+//! A part of the search, with a new seed in each run, which is printed.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use ringfence_world::search::{Ending, History, live_through, shrink};
 
-/// Histories that one run of the tests lives through.
+/// Number of histories in one run of the tests.
 const HISTORIES: u64 = 20_000;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "every run searches other histories")]
+#[expect(clippy::disallowed_methods, reason = "each run searches new histories")]
 fn no_random_history_opens_a_gate_over_a_host_that_runs() {
     let seed: u64 = std::env::var("RINGFENCE_SEARCH_SEED")
         .ok()
@@ -31,7 +31,7 @@ fn no_random_history_opens_a_gate_over_a_host_that_runs() {
 }
 
 #[test]
-fn the_same_seed_and_number_give_the_same_history() {
+fn a_seed_and_a_number_give_one_history() {
     let mut rng = SmallRng::seed_from_u64(5);
     let (seed, number) = (rng.random(), rng.random_range(0..1_000));
     let one = format!("{:?}", History::of(seed, number));

@@ -1,4 +1,4 @@
-//! A sign of life after a proof that the host had stopped ends it, whenever it arrives and from whichever source.
+//! A sign of life after a proof that the host had stopped ends the proof, whenever it arrives and from any source.
 
 use ringfence_core::{FailureState, FencingKind, ProofKind, Refusal};
 use ringfence_world::World;
@@ -7,7 +7,7 @@ use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
 use crate::{is_open, lost, work};
 
 #[test]
-fn a_late_up_ends_the_proof_although_a_newer_report_says_unreachable() {
+fn a_late_report_of_up_ends_the_proof_although_a_newer_report_says_unreachable() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
@@ -18,12 +18,12 @@ fn a_late_up_ends_the_proof_although_a_newer_report_says_unreachable() {
     world.see(FailureState::Unreachable).unwrap();
     world.say("monitor", FailureState::Up, 1_000, None).unwrap();
     assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
-    assert!(!is_open(&world), "a second ago it ran");
+    assert!(!is_open(&world), "the host ran a second ago");
     assert!(world.gates().evacuate.reason.contains("monitor saw the host UP"));
 }
 
 #[test]
-fn a_late_up_between_the_readings_of_two_supplies_ends_the_proof() {
+fn a_late_report_of_up_between_the_readings_of_two_supplies_ends_the_proof() {
     let two = plan(vec![vec![task(
         FencingKind::PowerOff,
         &[&["supply-a", "supply-b"]],
@@ -36,14 +36,14 @@ fn a_late_up_between_the_readings_of_two_supplies_ends_the_proof() {
     world.pass(2_500);
     world.work(1);
     assert!(is_open(&world));
-    // By then the first one had been switched on again.
+    // By the time of the sign the first supply was on again.
     world.say("monitor", FailureState::Up, 2_000, None).unwrap();
     world.see(FailureState::Unreachable).unwrap();
     assert!(!is_open(&world));
 }
 
 #[test]
-fn a_late_up_from_before_the_proof_changes_nothing() {
+fn a_late_report_of_up_from_before_the_proof_changes_nothing() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
@@ -53,7 +53,7 @@ fn a_late_up_from_before_the_proof_changes_nothing() {
 }
 
 #[test]
-fn a_source_that_hears_the_host_speaks_against_one_that_is_deaf_to_it() {
+fn a_source_that_hears_the_host_counts_against_one_that_does_not() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     work(&mut world);
@@ -70,7 +70,7 @@ fn a_source_that_hears_the_host_speaks_against_one_that_is_deaf_to_it() {
 }
 
 #[test]
-fn a_source_that_stops_to_report_does_not_hold_the_host_up_for_ever() {
+fn a_source_that_stops_reporting_does_not_keep_the_host_up_for_ever() {
     let mut world = lost(power_plan(), policy());
     world.pass(1_000);
     world.say("platform", FailureState::Up, 0, None).unwrap();
@@ -103,7 +103,7 @@ fn a_cut_host_that_is_seen_up_stays_cut() {
     assert!(is_open(&world));
 }
 
-/// Power alone is not enough here.
+/// A plan by which power alone does not suffice.
 fn power_and_network() -> ringfence_core::FrozenPlan {
     let mut both = plan(vec![vec![
         task(FencingKind::PowerOff, &[&["bmc"]]),
@@ -114,7 +114,7 @@ fn power_and_network() -> ringfence_core::FrozenPlan {
 }
 
 #[test]
-fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again() {
+fn a_report_of_up_between_the_proofs_of_a_set_ends_the_first_and_power_is_read_again() {
     let mut world = lost(power_and_network(), policy());
     world.fence().unwrap();
     let off = world.deliver(0, "worker-1").unwrap();
@@ -133,7 +133,7 @@ fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again(
     assert_eq!(
         again.job.kind(),
         FencingKind::PowerOff,
-        "and is switched off again"
+        "the host is switched off again"
     );
     world.pass(2_000);
     world.see(FailureState::Unreachable).unwrap();
@@ -144,7 +144,7 @@ fn an_up_between_the_two_proofs_of_a_set_ends_the_first_and_power_is_read_again(
 }
 
 #[test]
-fn an_off_that_was_read_before_an_up_proves_nothing_when_its_result_comes_after_it() {
+fn an_off_read_before_a_report_of_up_proves_nothing_if_its_result_comes_later() {
     let mut world = lost(power_plan(), policy());
     world.fence().unwrap();
     let off = world.deliver(0, "worker-1").unwrap();
@@ -167,7 +167,7 @@ fn an_off_that_was_read_before_an_up_proves_nothing_when_its_result_comes_after_
 }
 
 #[test]
-fn a_host_that_comes_up_each_time_it_was_read_as_off_asks_a_person() {
+fn a_host_that_is_up_after_every_off_needs_an_operator() {
     let mut world = lost(power_and_network(), policy());
     world.fence().unwrap();
     for _ in 0..20 {
@@ -193,7 +193,7 @@ fn a_host_that_comes_up_each_time_it_was_read_as_off_asks_a_person() {
 }
 
 #[test]
-fn power_that_is_read_within_a_second_of_a_sign_of_life_is_read_again_once_that_can_count() {
+fn power_read_within_a_second_of_a_sign_of_life_is_read_again_later() {
     let mut world = World::new(power_plan(), policy());
     world.see(FailureState::Up).unwrap();
     world.see(FailureState::Unreachable).unwrap();
@@ -201,7 +201,11 @@ fn power_that_is_read_within_a_second_of_a_sign_of_life_is_read_again_once_that_
     world.work(0);
     assert!(!world.is_fenced(), "the clocks cannot tell which came first");
     world.pass(900);
-    assert_eq!(world.sent.len(), 1, "a reading made now could not count either");
+    assert_eq!(
+        world.sent.len(),
+        1,
+        "a reading at this time could not count either"
+    );
     world.pass(100);
     world.work(1);
     assert!(world.is_fenced() && is_open(&world));

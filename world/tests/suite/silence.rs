@@ -1,4 +1,4 @@
-//! Self-fencing: only silence that was watched counts.
+//! Self-fencing: silence counts only while it is watched.
 
 use ringfence_core::{FailureState, Refusal, Report, SegmentPolicy};
 use ringfence_world::World;
@@ -13,7 +13,7 @@ fn with_watchdog(timeout_s: u32) -> SegmentPolicy {
     }
 }
 
-/// A host that fences itself after a minute alone, and nothing else that could prove its fence.
+/// A host with a self-fencing timeout of a minute, and no other way to prove its fence.
 fn alone() -> World {
     let mut world = lost(plan(Vec::new()), with_watchdog(60));
     world.fence().unwrap();
@@ -31,7 +31,7 @@ fn a_host_is_fenced_by_a_report_of_silence_after_its_time() {
 }
 
 #[test]
-fn time_that_passed_while_no_engine_was_there_counts_for_nothing() {
+fn time_without_an_engine_is_not_watched_silence() {
     let mut world = alone();
     world.pass(1_000);
     world.pass_unseen(60_000);
@@ -72,10 +72,10 @@ fn a_monitor_that_dies_after_its_only_report_proves_nothing() {
 }
 
 #[test]
-fn a_source_that_starts_anew_and_remembers_a_sign_of_life_starts_the_silence_anew() {
+fn a_restarted_source_with_an_old_sign_of_life_restarts_the_silence() {
     let mut world = alone();
     world.stays_silent(50);
-    // It knows no more than that the last sign came somewhen in the minute before.
+    // The source knows only that the last sign came within the minute before.
     world.say("monitor", FailureState::Up, 60_000, None).unwrap();
     world.stays_silent(15);
     assert!(!world.is_fenced());
@@ -84,7 +84,7 @@ fn a_source_that_starts_anew_and_remembers_a_sign_of_life_starts_the_silence_ane
 }
 
 #[test]
-fn a_sign_of_life_between_two_reports_of_silence_starts_the_silence_anew() {
+fn a_sign_of_life_between_two_reports_of_silence_restarts_the_silence() {
     let mut world = alone();
     world.stays_silent(50);
     world.site.link("monitor", true);
@@ -104,7 +104,7 @@ fn a_sign_of_life_between_two_reports_of_silence_starts_the_silence_anew() {
         world.pass(6_000);
         world.report(report(&world, ago_s)).unwrap();
     }
-    assert!(!world.is_fenced(), "its watchdog counts from the last contact");
+    assert!(!world.is_fenced(), "the watchdog counts from the last contact");
     for ago_s in (28..=70).step_by(6) {
         world.pass(6_000);
         world.report(report(&world, ago_s)).unwrap();
@@ -114,7 +114,7 @@ fn a_sign_of_life_between_two_reports_of_silence_starts_the_silence_anew() {
 }
 
 #[test]
-fn a_source_that_does_not_say_when_it_last_saw_the_host_is_no_witness() {
+fn a_source_without_the_time_of_its_last_contact_is_no_witness() {
     let mut world = alone();
     for _ in 0..30 {
         world.pass(5_000);
@@ -128,7 +128,10 @@ fn a_source_that_does_not_say_when_it_last_saw_the_host_is_no_witness() {
         };
         world.report(report).unwrap();
     }
-    assert!(!world.is_fenced(), "it may have heard it between two reports");
+    assert!(
+        !world.is_fenced(),
+        "the source may have heard the host between two reports"
+    );
 }
 
 #[test]
@@ -143,12 +146,12 @@ fn every_source_that_has_heard_the_host_must_report_its_silence() {
     world.stays_silent(120);
     assert!(
         !world.is_fenced(),
-        "the platform may hear it, and then its agent is not alone"
+        "the platform may hear the host, whose agent then has contact"
     );
     world
         .give(ringfence_core::Input::ForgetSource {
             source: "platform".to_owned(),
-            reason: "it was shut down".to_owned(),
+            reason: "the platform was shut down".to_owned(),
             actor: ringfence_world::plans::person("anna"),
         })
         .unwrap();
@@ -167,7 +170,7 @@ fn a_source_that_has_never_heard_the_host_is_no_witness() {
 }
 
 #[test]
-fn a_host_has_sixteen_sources_and_no_more() {
+fn a_host_has_at_most_sixteen_sources() {
     let mut world = alone();
     for number in 0..15 {
         world
@@ -179,18 +182,18 @@ fn a_host_has_sixteen_sources_and_no_more() {
 }
 
 #[test]
-fn a_host_that_its_watchdog_resets_ends_the_proof_before_it_starts_anything() {
+fn a_host_that_its_watchdog_resets_ends_the_proof_before_it_starts_workloads() {
     let mut world = alone();
     world.site.watchdog_resets = true;
     world.stays_silent(65);
     assert!(world.is_fenced() && crate::is_open(&world));
-    // It has booted again by now, and is alone: its agent hears from none.
+    // The host has booted again by now, and its agent has no contact.
     world.stays_silent(15);
     assert_eq!(world.site.boot, 2);
     assert!(!world.site.running && crate::is_open(&world));
     world.site.link("monitor", true);
     world.tick();
-    assert!(!crate::is_open(&world), "its agent has said that it lives");
-    assert!(!world.site.running, "it was told that it may not start anything");
+    assert!(!crate::is_open(&world), "the agent has given a sign of life");
+    assert!(!world.site.running, "the agent got no leave to start workloads");
     assert_eq!(world.violation, None);
 }

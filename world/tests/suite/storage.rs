@@ -1,4 +1,4 @@
-//! What the storage had accepted still lands; and what is announced of it.
+//! Writes that the storage has accepted, and the cuts that an evacuation announces.
 
 use ringfence_core::{EventKind, FailureState, FencingKind, ProofKind, SegmentPolicy};
 use ringfence_world::plans::{person, plan, policy, power_plan, task, task_with};
@@ -10,12 +10,12 @@ fn settling(settle_s: u32) -> SegmentPolicy {
 }
 
 #[test]
-fn fenced_comes_after_what_the_storage_had_accepted_has_landed() {
+fn a_host_turns_fenced_after_accepted_writes_have_landed() {
     let mut world = lost(power_plan(), settling(5));
     world.site.lands_ms = 3_500;
     world.fence().unwrap();
     work(&mut world);
-    assert!(!world.is_fenced(), "a record may be on its way to the disk");
+    assert!(!world.is_fenced(), "an accepted write may not have landed");
     let detail = world.state.operation.clone().unwrap().detail;
     assert!(detail.starts_with("proven; waiting until"), "{detail}");
     world.pass(4_000);
@@ -25,7 +25,7 @@ fn fenced_comes_after_what_the_storage_had_accepted_has_landed() {
 }
 
 #[test]
-fn a_persons_word_settles_too() {
+fn a_persons_confirmation_settles_too() {
     let mut world = lost(power_plan(), settling(5));
     world.site.lands_ms = 3_500;
     world.site.plug(false);
@@ -36,7 +36,7 @@ fn a_persons_word_settles_too() {
 }
 
 #[test]
-fn a_method_says_how_long_its_own_proof_settles() {
+fn a_method_has_its_own_settling_time() {
     let times = ringfence_core::MethodTimes {
         settle_s: 8,
         ..ringfence_core::MethodTimes::default()
@@ -66,16 +66,16 @@ fn a_sign_of_life_while_a_proof_settles_ends_it() {
 }
 
 #[test]
-fn an_evacuation_does_not_announce_a_proof_of_which_one_task_has_failed() {
+fn an_evacuation_does_not_announce_a_cut_with_a_failed_task() {
     announces_no_storage(ringfence_world::Manner::Refuses);
 }
 
 #[test]
-fn nor_one_of_which_one_task_was_done_on_paper_alone() {
+fn an_evacuation_does_not_announce_a_cut_with_an_unproven_task() {
     announces_no_storage(ringfence_world::Manner::OnPaper);
 }
 
-/// One of two arrays is over before the evacuation begins, and of no use.
+/// One of two storage tasks ends before the evacuation, without a proof.
 fn announces_no_storage(ceph: ringfence_world::Manner) {
     let mut both = plan(vec![
         vec![task(FencingKind::PowerOff, &[&["bmc"]])],

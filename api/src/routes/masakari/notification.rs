@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_monitor_sends_is_read() {
+    fn a_notification_of_a_host_monitor_is_read() {
         let read = Notification::read(&stopped()).unwrap();
         assert_eq!(
             (read.kind, read.hostname.as_str()),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused_in_masakaris_words() {
+    fn an_invalid_notification_is_refused_with_masakaris_message() {
         assert_eq!(refusal(&json!({})), "'notification' is a required property");
         assert_eq!(
             refusal(&with("type", json!("HOST"))),
