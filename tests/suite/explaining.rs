@@ -1,4 +1,4 @@
-//! What a fence would come to, asked without one, and why a host is in its state.
+//! What a fence would do, asked without one, and why a host is in its state.
 
 mod prospects;
 mod verdicts;
