@@ -1,4 +1,4 @@
-//! Why a host is in its state, and what a fence would come to now. Nothing is written.
+//! Why a host is in its state, and what a fence would do now. Nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const OTHER_OPERATIONS: u32 = 50;
 const MOST_QUEUES: usize = 16;
 const QUEUES_WITHIN: Duration = Duration::from_secs(2);
 
-/// What a fence of a host would come to, with all that this was decided from.
+/// What a fence of a host would do, with the facts of the decision.
 #[derive(Debug)]
 pub struct DryRun {
     /// The host as it was read.
@@ -40,7 +40,7 @@ pub struct DryRun {
 }
 
 impl DryRun {
-    /// Why the host is in its state, and what a fence would come to.
+    /// Why the host is in its state, and what a fence would do.
     #[must_use]
     pub fn explanation(&self) -> Explanation<'_> {
         Explanation::new(&self.state, self.request.clone(), &self.facts, self.now)
@@ -48,7 +48,7 @@ impl DryRun {
 }
 
 impl Engine {
-    /// What [`Engine::fence`] would come to with these arguments.
+    /// What [`Engine::fence`] would do with these arguments.
     pub async fn dry_run_fence(&self, host: &str, reason: &str, by: &Context) -> Result<DryRun, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;

@@ -13,7 +13,7 @@ use crate::view::explanation::ExplanationView;
 /// What is said to be the reason of a fence that is only thought of.
 const REASON: &str = "explanation";
 
-/// Why a host is in its state, and what a fence would come to now. Nothing is changed.
+/// Why a host is in its state, and what a fence would do now. Nothing is changed.
 #[utoipa::path(get, path = "/hosts/{id}/explanation", operation_id = "explain_host", tag = "hosts", params(IdOrName),
     responses((status = 200, body = ExplanationView), (status = 401, body = ErrorList), (status = 404, body = ErrorList)))]
 pub(crate) async fn explain(call: Call, id: IdOrName) -> Result<HttpResponse, ApiError> {

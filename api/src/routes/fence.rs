@@ -31,7 +31,7 @@ pub(crate) struct FenceBody {
         pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     pub reason: String,
-    /// Only tells what the fence would come to now. Nothing is changed and nothing is put on record.
+    /// Only tells what the fence would do now. Nothing is changed and nothing is put on record.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -60,7 +60,7 @@ enum FencedOrExplained {
 /// Fences a host.
 ///
 /// 200 if it is FENCED already; 202 with the operation that does it, a new one or the one that is running; 409 if the host is
-/// seen UP or no plan applies to it. With `dry_run` 200 with what the fence would come to, refusals included.
+/// seen UP or no plan applies to it. With `dry_run` 200 with what the fence would do, refusals included.
 #[utoipa::path(post, path = "/hosts/{id}/fence", operation_id = "fence_host", tag = "fencing", request_body = FenceBody, params(IdOrName),
     responses((status = 200, description = "It is FENCED already, or what a dry run tells", body = FencedOrExplained),
         (status = 202, description = "A fence is running; see Location", body = OperationView),

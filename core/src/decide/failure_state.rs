@@ -1,4 +1,4 @@
-//! What a source saw, and what all sources come to.
+//! What a source saw, and the verdict over all sources.
 
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub(super) fn forget(draft: &mut Draft, source: &str, reason: &str, by: &str) ->
     Ok(Reply::Done)
 }
 
-/// Brings the failure state up to what the sources come to now. `true` if it has changed.
+/// Brings the failure state up to the verdict over all sources. `true` if it has changed.
 pub(super) fn look(draft: &mut Draft) -> bool {
     let now = draft.now;
     let host = &mut draft.state.host;

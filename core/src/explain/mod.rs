@@ -1,4 +1,4 @@
-//! Why a host is in its state, and what a fence would come to now. Nothing is changed by it.
+//! Why a host is in its state, and what a fence would do now. Nothing is changed by it.
 //!
 //! What a request would be answered is asked of [`decide`](crate::decide) itself, what the gates would say of [`gates`] itself, and whether
 //! an automatic fence would be held of the storm brake itself: no rule is written down a second time.
@@ -33,10 +33,10 @@ pub struct Facts {
     pub around: Neighbourhood,
 }
 
-/// Why a host is in its state, and what a fence would come to now.
+/// Why a host is in its state, and what a fence would do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation<'a> {
-    /// What the reports of all sources come to, and why.
+    /// The verdict over the reports of all sources, and why.
     pub seen: Seen<'a>,
     /// The gates now.
     pub gates: Gates,

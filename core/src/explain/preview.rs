@@ -6,7 +6,7 @@ use crate::{
     SufficientSet, TaskKind, Timestamp, decide, gates,
 };
 
-/// What a request to fence would come to now.
+/// What a request to fence would do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencePreview {
     /// The answer, or the refusal.

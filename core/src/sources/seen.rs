@@ -1,4 +1,4 @@
-//! What the reports of all sources come to. Who beats whom:
+//! The verdict over the reports of all sources. Precedence:
 //!
 //! | what the sources say | the failure state |
 //! |---|---|
@@ -20,7 +20,7 @@ use super::{CONTESTED_S, Source, Sources};
 use crate::guard::{Guard, on};
 use crate::{FailureState, Timestamp};
 
-/// What all sources come to.
+/// The verdict over all sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
     /// The failure state.

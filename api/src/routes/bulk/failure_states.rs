@@ -70,7 +70,7 @@ struct Reported {
     /// 200 if it was taken down; else what `PUT /hosts/{id}/failure-state` would have answered.
     #[schema(example = 200)]
     status: u16,
-    /// What the host's sources come to, if it was taken down: UP, UNREACHABLE or UNKNOWN.
+    /// The verdict over all sources of the host, if it was taken down: UP, UNREACHABLE or UNKNOWN.
     #[schema(value_type = Option<String>, example = "UP")]
     failure_state: Option<FailureState>,
     /// Why it was not taken down.

@@ -1,4 +1,4 @@
-//! What a fence would come to.
+//! What a fence would do.
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{Explanation, LastFence, Operation, Reply, StepKind, TaskKind};
@@ -12,7 +12,7 @@ use super::sets::{SetProspectView, StormBrakeView};
 use crate::ApiError;
 use crate::view::gates::GatesView;
 
-/// What a fence would come to now.
+/// What a fence would do now.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FencePreviewView {
     pub verdict: VerdictView,

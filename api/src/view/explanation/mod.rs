@@ -1,4 +1,4 @@
-//! Why a host is in its state, and what a fence would come to.
+//! Why a host is in its state, and what a fence would do.
 
 mod fence;
 mod plan;
@@ -15,22 +15,22 @@ use self::fence::FencePreviewView;
 use super::gates::GatesView;
 use super::host::HostView;
 
-/// Why a host is in its state, and what a fence would come to now. Nothing was changed.
+/// Why a host is in its state, and what a fence would do now. Nothing was changed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExplanationView {
     /// The host as it is, with what each source saw, its proofs and what ended them.
     pub host: HostView,
-    /// What the reports of all sources come to, and why.
+    /// The verdict over the reports of all sources, and why.
     pub seen: SeenView,
     /// The gates now.
     pub gates: GatesView,
     /// What the live operation waits for, or why it stands where it does; null if no operation holds the host.
     pub waits_for: Option<String>,
-    /// What a fence would come to now.
+    /// What a fence would do now.
     pub fence: FencePreviewView,
 }
 
-/// What the reports of all sources come to.
+/// The verdict over the reports of all sources.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SeenView {
     #[schema(value_type = String, example = "UNREACHABLE")]

@@ -238,7 +238,7 @@ compute1  rack-1   UNREACHABLE  FENCED   3           rejoin needs_operator
         }));
         assert_eq!(
             proven_by(&spent),
-            "what proved it holds no more: nagios saw the host UP at 2026-01-31T12:00:09Z"
+            "the proof was ended by: nagios saw the host UP at 2026-01-31T12:00:09Z"
         );
         assert_eq!(
             proof_line(&spent.proofs[0]),

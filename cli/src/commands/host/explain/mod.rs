@@ -105,7 +105,7 @@ fn summary(fence: &FencePreview) -> Details {
         details = gates(details, then, ["schedule once FENCED", "evacuate once FENCED"]);
     }
     details
-        .with("unasked", brake_line(&fence.storm_brake))
+        .with("automatic", brake_line(&fence.storm_brake))
         .with_some("last fence", fence.last_fence.as_ref().map(last_fence))
 }
 
@@ -271,7 +271,7 @@ proof by              power.off: not possible: method bmc: its last check failed
 proof by              operator: possible, with a person's word
 schedule once FENCED  closed: the host is FENCED
 evacuate once FENCED  closed: the host is FENCED
-unasked               not held by the storm brake: 1 of 6 hosts out of service (at most 40 %), 1 of them within 600 s (at most 5)
+automatic             not held by the storm brake: 1 of 6 hosts out of service (at most 40 %), 1 of them within 600 s (at most 5)
 last fence            2026-01-31 12:00:00Z: proven after 1.8 s, over after 2.0 s (op0)
 ";
         assert_eq!(summary(&explanation(started()).fence).render(false), expected);
