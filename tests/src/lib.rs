@@ -27,6 +27,7 @@ mod process;
 mod python;
 mod receiver;
 mod services;
+mod small_server;
 mod stack;
 mod unheard_database;
 
