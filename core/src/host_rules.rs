@@ -69,11 +69,7 @@ pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
 /// A live operation, FENCED, or applied fencing of a fence that was stopped.
 pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
     if let Some(live) = state.operation.as_ref().filter(|o| o.status.is_live()) {
-        return Err(Refusal::OperationLive {
-            kind: live.kind(),
-            id: live.id,
-            status: live.status,
-        });
+        return Err(Refusal::live(live));
     }
     if state.host.fence.is_some() {
         return Err(Refusal::HostState("FENCED; rejoin it before it is removed"));

@@ -1,8 +1,8 @@
 //! Refusals: why an input changes nothing.
 
 use crate::{
-    AttemptId, Backend, FailureState, Generation, MAX_SOURCES, OperationId, OperationKind, OperationStatus,
-    TaskKind, Timestamp,
+    AttemptId, Backend, FailureState, Generation, MAX_SOURCES, Operation, OperationId, OperationKind,
+    OperationStatus, TaskKind, Timestamp,
 };
 
 /// Why an input was refused. Nothing was changed.
@@ -145,6 +145,15 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// This operation holds the host.
+    pub(crate) fn live(operation: &Operation) -> Self {
+        Self::OperationLive {
+            kind: operation.kind(),
+            id: operation.id,
+            status: operation.status,
+        }
+    }
+
     /// A stable word for programs, under `fencing.`.
     #[must_use]
     pub fn code(&self) -> &'static str {

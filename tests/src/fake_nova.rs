@@ -2,16 +2,17 @@
 //! run's OpenStack does not have, and for more hosts than this machine can run.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::client::now;
+use crate::small_server::SmallServer;
 
 struct Shared {
     address: SocketAddr,
@@ -27,13 +28,13 @@ struct Shared {
 /// Runs until it is dropped.
 pub struct FakeNova {
     shared: Arc<Shared>,
-    handle: actix_web::dev::ServerHandle,
+    _server: SmallServer,
 }
 
 impl FakeNova {
     /// Starts a Nova whose hosts are all alive.
     pub fn start(hosts: &[&str]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = SmallServer::port();
         let shared = Arc::new(Shared {
             address: listener.local_addr().unwrap(),
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
@@ -44,28 +45,16 @@ impl FakeNova {
             silent: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&shared));
-        let (sender, handle) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            actix_web::rt::System::new().block_on(async move {
-                let server = HttpServer::new(move || {
-                    App::new()
-                        .app_data(data.clone())
-                        .route("/v3/auth/tokens", web::post().to(token))
-                        .route("/v2.1/os-services", web::get().to(services))
-                        .default_service(web::to(versions))
-                })
-                .workers(1)
-                .disable_signals()
-                .listen(listener)
-                .unwrap()
-                .run();
-                sender.send(server.handle()).unwrap();
-                server.await.unwrap();
-            });
+        let server = SmallServer::start(listener, move |service| {
+            service
+                .app_data(data.clone())
+                .route("/v3/auth/tokens", web::post().to(token))
+                .route("/v2.1/os-services", web::get().to(services))
+                .default_service(web::to(versions));
         });
         Self {
             shared,
-            handle: handle.recv().unwrap(),
+            _server: server,
         }
     }
 
@@ -112,12 +101,6 @@ impl FakeNova {
     /// How often Nova has answered a list of its hosts.
     pub fn answers(&self) -> u64 {
         self.shared.answers.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for FakeNova {
-    fn drop(&mut self) {
-        drop(self.handle.stop(false));
     }
 }
 

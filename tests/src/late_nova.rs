@@ -1,14 +1,15 @@
 //! A proxy before a Nova API that carries out one request late, after its caller has closed the connection: like one API process of
 //! several behind a load balancer that hangs for a while. A test cannot stop a real process at the right moment.
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::http::{Method, StatusCode};
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use parking_lot::Mutex;
 use tokio::time::sleep;
+
+use crate::small_server::SmallServer;
 
 /// What happens to the first request for an evacuation.
 #[derive(Clone, Copy, Debug)]
@@ -29,16 +30,13 @@ struct Shared {
 
 /// Runs until it is dropped.
 pub struct LateNova {
-    address: SocketAddr,
     shared: web::Data<Shared>,
-    handle: actix_web::dev::ServerHandle,
+    server: SmallServer,
 }
 
 impl LateNova {
     /// Starts a proxy before the API at this address.
     pub fn before(api: &str, lateness: Lateness) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let url = url::Url::parse(api).unwrap();
         // Fails where a provider is installed already; every provider of the tests is this one.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -50,21 +48,10 @@ impl LateNova {
             client: reqwest::Client::new(),
         });
         let data = shared.clone();
-        let (sender, handle) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            actix_web::rt::System::new().block_on(async move {
-                let app = move || App::new().app_data(data.clone()).default_service(web::to(answer));
-                let server = HttpServer::new(app).workers(1).disable_signals();
-                let server = server.listen(listener).unwrap().run();
-                sender.send(server.handle()).unwrap();
-                server.await.unwrap();
-            });
+        let server = SmallServer::start(SmallServer::port(), move |service| {
+            service.app_data(data.clone()).default_service(web::to(answer));
         });
-        Self {
-            address,
-            shared,
-            handle: handle.recv().unwrap(),
-        }
+        Self { shared, server }
     }
 
     /// Whether the late request has been carried out.
@@ -74,13 +61,7 @@ impl LateNova {
 
     /// The proxy's address, with the path of the API.
     pub fn url(&self) -> String {
-        format!("http://{}/v2.1", self.address)
-    }
-}
-
-impl Drop for LateNova {
-    fn drop(&mut self) {
-        drop(self.handle.stop(false));
+        format!("http://{}/v2.1", self.server.address)
     }
 }
 

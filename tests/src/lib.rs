@@ -28,6 +28,7 @@ mod process;
 mod python;
 mod receiver;
 mod services;
+mod small_server;
 mod stack;
 
 pub use client::{Answer, Client, now};

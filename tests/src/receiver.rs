@@ -1,15 +1,16 @@
 //! A receiver of webhooks, with faults on request.
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
 use parking_lot::Mutex;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
+
+use crate::small_server::SmallServer;
 
 /// How the receiver behaves.
 #[derive(Clone, Debug)]
@@ -54,55 +55,34 @@ struct Shared {
 
 /// A receiver on this machine that runs until it is dropped.
 pub struct Receiver {
-    address: SocketAddr,
     shared: Arc<Shared>,
-    handle: actix_web::dev::ServerHandle,
+    server: SmallServer,
 }
 
 impl Receiver {
     pub fn start(behaviour: Behaviour) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             behaviour: Mutex::new(behaviour),
             received: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&shared));
-        let (sender, handle) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            actix_web::rt::System::new().block_on(async move {
-                let server = HttpServer::new(move || {
-                    App::new()
-                        .app_data(data.clone())
-                        .default_service(web::to(receive))
-                })
-                .workers(1)
-                .disable_signals()
-                .listen(listener)
-                .unwrap()
-                .run();
-                sender.send(server.handle()).unwrap();
-                server.await.unwrap();
-            });
+        let server = SmallServer::start(SmallServer::port(), move |service| {
+            service.app_data(data.clone()).default_service(web::to(receive));
         });
-        Self {
-            address,
-            shared,
-            handle: handle.recv().unwrap(),
-        }
+        Self { shared, server }
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}/hook", self.address)
+        format!("http://{}/hook", self.server.address)
     }
 
     /// The receiver's address without a path.
     pub fn base(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.server.address)
     }
 
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.server.address.port()
     }
 
     pub fn behave(&self, behaviour: Behaviour) {
@@ -119,12 +99,6 @@ impl Receiver {
         let received = self.received();
         let taken = received.iter().filter(|one| one.is_taken);
         taken.map(Received::event).collect()
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        drop(self.handle.stop(false));
     }
 }
 

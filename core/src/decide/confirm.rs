@@ -46,11 +46,7 @@ pub(super) fn confirm(
             }
         }
         Some(live) => {
-            return Err(Refusal::OperationLive {
-                kind: live.kind(),
-                id: live.id,
-                status: live.status,
-            });
+            return Err(Refusal::live(live));
         }
         None => {
             let by_word = SufficientSet::from([ProofKind::Operator]);

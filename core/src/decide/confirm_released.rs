@@ -74,11 +74,7 @@ fn counts(applied: &AppliedFencing) -> bool {
 /// A fence rests on the fencing that is applied: no method is released while the fence has to hold, or while more is being fenced.
 fn refuse_if_fencing(draft: &Draft) -> Result<(), Refusal> {
     if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Fence) {
-        return Err(Refusal::OperationLive {
-            kind: live.kind(),
-            id: live.id,
-            status: live.status,
-        });
+        return Err(Refusal::live(live));
     }
     if draft.state.host.current_fence().is_some() && on(Guard::HandWaitsForRejoin) {
         return Err(Refusal::HostState(

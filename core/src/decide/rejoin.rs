@@ -34,11 +34,7 @@ pub(super) fn rejoin(
             proof::succeed(draft);
         }
         Some(live) => {
-            return Err(Refusal::OperationLive {
-                kind: live.kind(),
-                id: live.id,
-                status: live.status,
-            });
+            return Err(Refusal::live(live));
         }
         None => {}
     }

@@ -10,8 +10,8 @@ use prometheus_client::registry::Registry;
 use ringfence_core::Timestamp;
 use ringfence_db::{Kept, SubscriptionState, Survey};
 
-use super::Words;
 use super::moved::seconds;
+use super::{Words, register};
 
 /// With no labels; a family, because it can be left out while the number is not known.
 type Seconds<const N: usize> = Family<Words<N>, Gauge<f64, AtomicU64>>;
@@ -36,26 +36,15 @@ struct Own {
 
 impl Behind {
     pub fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "subscriptions",
-            "Subscriptions by state: enabled, disabled by an operator, failed (disabled by Ringfence)",
-            self.subscriptions.clone(),
-        );
-        registry.register(
-            "subscriptions_oldest_age_seconds",
-            "How old the oldest event is that waits for an enabled subscription; 0 if none does",
-            self.undelivered.clone(),
-        );
-        registry.register(
-            "event_sink_oldest_age_seconds",
-            "How old the oldest event is that an event sink of this process was not told of; 0 if there is none",
-            self.untold.clone(),
-        );
-        registry.register(
-            "retention_age_seconds",
-            "Since when this process has not got on with removing what is old, by what it is",
-            self.retention.clone(),
-        );
+        register! { registry;
+            self.subscriptions => "subscriptions",
+                "Subscriptions by state: enabled, disabled by an operator, failed (disabled by Ringfence)";
+            self.undelivered => "subscriptions_oldest_age_seconds",
+                "How old the oldest event is that waits for an enabled subscription; 0 if none does";
+            self.untold => "event_sink_oldest_age_seconds",
+                "How old the oldest event is that an event sink of this process was not told of; 0 if there is none";
+            self.retention => "retention_age_seconds", "Since when this process has not got on with removing what is old, by what it is";
+        }
     }
 
     fn own(&self) -> MutexGuard<'_, Own> {

@@ -26,6 +26,14 @@ pub use exposition::{Exposition, METRICS_CONTENT_TYPE};
 pub(crate) use moved::Moved;
 pub(crate) use survey::Gauges;
 
+/// Registers numbers, each under its name and with what it says.
+macro_rules! register {
+    ($registry:ident; $($number:expr => $name:literal, $what:literal;)+) => {
+        $($registry.register($name, $what, $number.clone());)+
+    };
+}
+use register;
+
 /// Labels with words of ours.
 pub(crate) type Words<const N: usize> = [(&'static str, &'static str); N];
 type Counters<const N: usize> = Family<Words<N>, Counter>;
@@ -124,119 +132,36 @@ impl Metrics {
     }
 
     pub fn register(&self, registry: &mut Registry) {
-        self.register_decisions(registry);
-        self.register_course(registry);
-        self.register_deliveries(registry);
-        registry.register(
-            "method_checks",
-            "Health checks of methods, by driver and by what came of them (confirmed, unknown, worker_missing, refused)",
-            self.checks.clone(),
-        );
-        registry.register(
-            "retention_removed_rows",
-            "Rows that were removed because they were old, by what they were (events, operations, audit, deliveries)",
-            self.removed.clone(),
-        );
+        register! { registry;
+            self.decisions => "decisions", "Inputs that were decided, by input and by what came of them";
+            self.decision_seconds => "decision_duration_seconds", "From taking an input to its commit or refusal";
+            self.claims => "claims", "Questions of workers (claim, renew) and how they were answered (granted, busy, refused)";
+            self.refused_messages => "engine_refused_messages",
+                "Messages to the engine that were refused: a bad signature, or not what was expected";
+            self.attempts => "attempts", "Attempts that ended, by driver, task and outcome";
+            self.attempt_seconds => "attempt_duration_seconds", "From publishing an attempt's task to its end";
+            self.lease_expiries => "lease_expiries", "Attempts whose worker fell silent";
+            self.left_off => "hosts_left_off", "Fences and evacuations that were to give the power back and have not seen it on";
+            self.proof_seconds => "proof_latency_seconds", "From asking for an operation to each of its proofs, by kind of proof";
+            self.fence_seconds => "fence_duration_seconds", "From asking for a fence to FENCED";
+            self.operation_seconds => "operation_duration_seconds", "From asking for an operation to its end";
+            self.failure_state_seconds => "failure_state_duration_seconds",
+                "How long hosts were in a failure state, counted when they leave it";
+            self.fencing_state_seconds => "fencing_state_duration_seconds", "How long hosts were FENCED, counted when they are taken back";
+            self.told => "event_sink_told_events", "Events that were told to an event sink, by event_sink";
+            self.event_sink_failures => "event_sink_failures",
+                "Tries to tell an event sink of events that failed, by event_sink; they are made again";
+            self.left_out => "event_sink_left_out_events",
+                "Events that can never be told to an event sink, by event_sink: the log says why";
+            self.deliveries => "deliveries",
+                "Calls of webhooks, by why (event, redelivery, test) and by what came of them (delivered, retried, failed)";
+            self.delivery_seconds => "delivery_duration_seconds", "How long calls of webhooks took, by what came of them";
+            self.checks => "method_checks",
+                "Health checks of methods, by driver and by what came of them (confirmed, unknown, worker_missing, refused)";
+            self.removed => "retention_removed_rows",
+                "Rows that were removed because they were old, by what they were (events, operations, audit, deliveries)";
+        }
         self.gauges.register(registry);
-    }
-
-    fn register_decisions(&self, registry: &mut Registry) {
-        registry.register(
-            "decisions",
-            "Inputs that were decided, by input and by what came of them",
-            self.decisions.clone(),
-        );
-        registry.register(
-            "decision_duration_seconds",
-            "From taking an input to its commit or refusal",
-            self.decision_seconds.clone(),
-        );
-        registry.register(
-            "claims",
-            "Questions of workers (claim, renew) and how they were answered (granted, busy, refused)",
-            self.claims.clone(),
-        );
-        registry.register(
-            "engine_refused_messages",
-            "Messages to the engine that were refused: a bad signature, or not what was expected",
-            self.refused_messages.clone(),
-        );
-    }
-
-    fn register_deliveries(&self, registry: &mut Registry) {
-        registry.register(
-            "event_sink_told_events",
-            "Events that were told to an event sink, by event_sink",
-            self.told.clone(),
-        );
-        registry.register(
-            "event_sink_failures",
-            "Tries to tell an event sink of events that failed, by event_sink; they are made again",
-            self.event_sink_failures.clone(),
-        );
-        registry.register(
-            "event_sink_left_out_events",
-            "Events that can never be told to an event sink, by event_sink: the log says why",
-            self.left_out.clone(),
-        );
-        registry.register(
-            "deliveries",
-            "Calls of webhooks, by why (event, redelivery, test) and by what came of them (delivered, retried, failed)",
-            self.deliveries.clone(),
-        );
-        registry.register(
-            "delivery_duration_seconds",
-            "How long calls of webhooks took, by what came of them",
-            self.delivery_seconds.clone(),
-        );
-    }
-
-    fn register_course(&self, registry: &mut Registry) {
-        registry.register(
-            "attempts",
-            "Attempts that ended, by driver, task and outcome",
-            self.attempts.clone(),
-        );
-        registry.register(
-            "attempt_duration_seconds",
-            "From publishing an attempt's task to its end",
-            self.attempt_seconds.clone(),
-        );
-        registry.register(
-            "lease_expiries",
-            "Attempts whose worker fell silent",
-            self.lease_expiries.clone(),
-        );
-        registry.register(
-            "hosts_left_off",
-            "Fences and evacuations that were to switch the power on again and have not read it as on",
-            self.left_off.clone(),
-        );
-        registry.register(
-            "proof_latency_seconds",
-            "From asking for an operation to each of its proofs, by kind of proof",
-            self.proof_seconds.clone(),
-        );
-        registry.register(
-            "fence_duration_seconds",
-            "From asking for a fence to FENCED",
-            self.fence_seconds.clone(),
-        );
-        registry.register(
-            "operation_duration_seconds",
-            "From asking for an operation to its end",
-            self.operation_seconds.clone(),
-        );
-        registry.register(
-            "failure_state_duration_seconds",
-            "How long hosts were in a failure state, counted when they leave it",
-            self.failure_state_seconds.clone(),
-        );
-        registry.register(
-            "fencing_state_duration_seconds",
-            "How long hosts were FENCED, counted when they are taken back",
-            self.fencing_state_seconds.clone(),
-        );
     }
 
     pub fn count_decision(&self, input: &'static str, came_to: &Result<Tried, EngineError>, took: Duration) {

@@ -13,9 +13,9 @@ use ringfence_core::{
 use ringfence_db::Survey;
 use tokio::time::{Instant, timeout};
 
-use super::Words;
 use super::behind::Behind;
 use super::dead_letters::Letters;
+use super::{Words, register};
 use crate::Engine;
 
 /// How long the numbers of one look are good for.
@@ -58,56 +58,21 @@ impl Gauges {
     }
 
     pub fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "database_up",
-            "Whether the database could be read for these numbers (1) or not (0)",
-            self.database_up.clone(),
-        );
-        registry.register(
-            "database_writable",
-            "Whether the database wrote down what it was last given to try (1) or not (0)",
-            self.database_writable.clone(),
-        );
-        registry.register(
-            "hosts",
-            "Hosts by failure state and fencing state",
-            self.hosts.clone(),
-        );
-        registry.register(
-            "live_operations",
-            "Operations that are running or need an operator",
-            self.operations.clone(),
-        );
-        registry.register(
-            "oldest_unproven_fence_age_seconds",
-            "Since when the oldest live fence waits whose host is not FENCED by it; 0 if there is none",
-            self.oldest_unproven_fence.clone(),
-        );
-        registry.register(
-            "outbox_messages",
-            "Messages that are committed and whose publishing is not on record yet",
-            self.outbox_rows.clone(),
-        );
-        registry.register(
-            "outbox_oldest_age_seconds",
-            "How long the oldest of them is overdue, counted from two seconds after its commit; 0 if none is",
-            self.outbox_age.clone(),
-        );
-        registry.register(
-            "event_feed_lag_events",
-            "Events that are numbered and that this process has not passed on to its listeners yet",
-            self.feed_lag.clone(),
-        );
-        registry.register(
-            "method_checks_failing",
-            "Methods' devices whose last health check was not answered well, by driver",
-            self.failing_checks.clone(),
-        );
-        registry.register(
-            "event_listeners",
-            "Listeners to the stream of events in this process",
-            self.listeners.clone(),
-        );
+        register! { registry;
+            self.database_up => "database_up", "Whether the database could be read for these numbers (1) or not (0)";
+            self.database_writable => "database_writable", "Whether the database wrote down what it was last given to try (1) or not (0)";
+            self.hosts => "hosts", "Hosts by failure state and fencing state";
+            self.operations => "live_operations", "Operations that are running or need an operator";
+            self.oldest_unproven_fence => "oldest_unproven_fence_age_seconds",
+                "Since when the oldest live fence waits whose host is not FENCED by it; 0 if there is none";
+            self.outbox_rows => "outbox_messages", "Messages that are committed and whose publishing is not on record yet";
+            self.outbox_age => "outbox_oldest_age_seconds",
+                "How long the oldest of them is overdue, counted from two seconds after its commit; 0 if none is";
+            self.feed_lag => "event_feed_lag_events",
+                "Events that are numbered and that this process has not passed on to its listeners yet";
+            self.failing_checks => "method_checks_failing", "Methods' devices whose last health check was not answered well, by driver";
+            self.listeners => "event_listeners", "Listeners to the stream of events in this process";
+        }
         self.letters.register(registry);
         self.behind.register(registry);
     }

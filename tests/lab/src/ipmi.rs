@@ -82,31 +82,14 @@ impl IpmiBmc {
         let button = wire(home.path())?;
         let log = home.join("ipmi_sim.log");
         let leash = Leash::start(Start {
-            program: &program,
             arguments: ["-c", "lan.conf", "-f", "bmc.emu", "-s", "state", "-n"]
                 .map(str::to_owned)
                 .to_vec(),
-            environment: Vec::new(),
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: home.path(),
-            user: None,
+            ..Start::new(&program, &log, home.path())
         })?;
         wait_ready("ipmi_sim", &leash, &log, READY_LIMIT, || {
             std::process::Command::new(&ipmitool)
-                .args([
-                    "-I",
-                    "lanplus",
-                    "-C",
-                    "3",
-                    "-N",
-                    "1",
-                    "-R",
-                    "1",
-                    "-H",
-                    "127.0.0.1",
-                ])
+                .args("-I lanplus -C 3 -N 1 -R 1 -H 127.0.0.1".split(' '))
                 .args(["-U", Self::USER, "-E", "-p", &port.to_string(), "power", "status"])
                 .env("IPMI_PASSWORD", Self::PASSWORD)
                 .output()

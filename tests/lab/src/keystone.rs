@@ -103,14 +103,10 @@ impl Keystone {
             arguments.extend(["server.crt", "server.key"].map(|name| self.home.text(name)));
         }
         let leash = Leash::start(Start {
-            program: &self.programs.join("python"),
             arguments,
             environment: vec![("OS_KEYSTONE_CONFIG_FILES", self.home.text("keystone.conf"))],
             without: NOT_INHERITED,
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: self.home.path(),
-            user: None,
+            ..Start::new(&self.programs.join("python"), &log, self.home.path())
         })?;
         wait_ready("Keystone", &leash, &log, READY_LIMIT, || is_open(self.port))?;
         self.leash = Some(leash);

@@ -31,6 +31,22 @@ pub(crate) struct Start<'a> {
     pub user: Option<(u32, u32)>,
 }
 
+impl<'a> Start<'a> {
+    /// Without arguments, in our own environment.
+    pub(crate) fn new(program: &'a Path, log: &'a Path, home: &'a Path) -> Self {
+        Self {
+            program,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            without: &[],
+            stop_signal: Signal::SIGTERM,
+            log,
+            home,
+            user: None,
+        }
+    }
+}
+
 /// A running program. Dropping it stops the program.
 ///
 /// A shell is between owner and program, because its stdin is a pipe that closes with the owner's process, also after SIGKILL.
@@ -152,14 +168,8 @@ mod tests {
 
     fn sleeping(home: &Path) -> Leash {
         Leash::start(Start {
-            program: Path::new("/bin/sleep"),
             arguments: vec!["600".to_owned()],
-            environment: Vec::new(),
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &home.join("log"),
-            home,
-            user: None,
+            ..Start::new(Path::new("/bin/sleep"), &home.join("log"), home)
         })
         .unwrap()
     }
@@ -223,14 +233,8 @@ mod tests {
     fn with_a_child(home: &Path) -> (Leash, Pid) {
         let log = home.join("log");
         let leash = Leash::start(Start {
-            program: Path::new("/bin/sh"),
             arguments: ["-c", "sleep 600 & echo $!; wait"].map(str::to_owned).to_vec(),
-            environment: Vec::new(),
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home,
-            user: None,
+            ..Start::new(Path::new("/bin/sh"), &log, home)
         })
         .unwrap();
         loop {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use nix::unistd::{Group, User, chown};
 
 use crate::error::{During, LabError};
@@ -91,14 +90,9 @@ impl Fencer {
             None => arguments.push("--stand-alone".to_owned()),
         }
         let leash = Leash::start(Start {
-            program: DAEMON.as_ref(),
             arguments,
             environment,
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: home.path(),
-            user: None,
+            ..Start::new(DAEMON.as_ref(), &log, home.path())
         })?;
         let fencer = Self {
             leash,

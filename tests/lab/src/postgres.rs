@@ -92,14 +92,11 @@ impl PostgreSql {
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let log = self.home.join("postgres.log");
         let leash = Leash::start(Start {
-            program: &self.programs.join("postgres"),
             arguments: vec!["-D".to_owned(), self.home.text("data")],
-            environment: Vec::new(),
             without: NOT_INHERITED,
             stop_signal: Signal::SIGINT,
-            log: &log,
-            home: self.home.path(),
             user: self.user,
+            ..Start::new(&self.programs.join("postgres"), &log, self.home.path())
         })?;
         wait_ready("PostgreSQL", &leash, &log, READY_LIMIT, || self.answers())?;
         self.leash = Some(leash);

@@ -110,8 +110,6 @@ impl RabbitMq {
     pub fn start_again(&mut self) -> Result<(), LabError> {
         let log = self.home.join("rabbitmq.log");
         let leash = Leash::start(Start {
-            program: &self.scripts.join("rabbitmq-server"),
-            arguments: Vec::new(),
             environment: self.environment(),
             without: &[
                 "RABBITMQ_NODE_PORT",
@@ -119,10 +117,7 @@ impl RabbitMq {
                 "RABBITMQ_BASE",
                 "NOTIFY_SOCKET",
             ],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: self.home.path(),
-            user: None,
+            ..Start::new(&self.scripts.join("rabbitmq-server"), &log, self.home.path())
         })?;
         wait_ready("RabbitMQ", &leash, &log, READY_LIMIT, || is_open(self.port))?;
         self.leash = Some(leash);
@@ -213,16 +208,11 @@ impl RabbitMq {
 fn start_epmd(home: &Home, program: &Path, port: u16) -> Result<Leash, LabError> {
     let log = home.join("epmd.log");
     let leash = Leash::start(Start {
-        program,
         arguments: ["-port", &port.to_string(), "-address", "127.0.0.1"]
             .map(str::to_owned)
             .to_vec(),
-        environment: Vec::new(),
         without: &["ERL_EPMD_PORT", "ERL_EPMD_ADDRESS"],
-        stop_signal: Signal::SIGTERM,
-        log: &log,
-        home: home.path(),
-        user: None,
+        ..Start::new(program, &log, home.path())
     })?;
     wait_ready("epmd", &leash, &log, Duration::from_secs(20), || is_open(port))?;
     Ok(leash)

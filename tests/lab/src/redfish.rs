@@ -48,14 +48,8 @@ impl Redfish {
         home.write("emulator.conf", &configuration(&home, port))?;
         let log = home.join("emulator.log");
         let leash = Leash::start(Start {
-            program: sushy_emulator,
             arguments: vec!["--config".to_owned(), home.text("emulator.conf")],
-            environment: Vec::new(),
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: home.path(),
-            user: None,
+            ..Start::new(sushy_emulator, &log, home.path())
         })?;
         wait_ready("sushy-emulator", &leash, &log, READY_LIMIT, || is_open(port))?;
         Ok(Self { leash, port, home })

@@ -43,11 +43,7 @@ pub(super) fn evacuate(
         return Err(Refusal::GateClosed { reason: gate.reason });
     }
     if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Rejoin) {
-        return Err(Refusal::OperationLive {
-            kind: live.kind(),
-            id: live.id,
-            status: live.status,
-        });
+        return Err(Refusal::live(live));
     }
     let operation =
         new_operation(draft, operation_id, reason, &actor.name).ok_or(Refusal::BackendMissing {

@@ -101,14 +101,11 @@ impl Program {
     /// Starts the program; it ends with its leash. The owner's `home` is removed when the owner dies.
     pub(crate) fn start(self, log: &Path, home: &Path) -> Result<Leash, LabError> {
         Leash::start(Start {
-            program: &self.path,
             arguments: self.arguments,
             environment: self.environment,
             without: NOT_INHERITED,
             stop_signal: self.stop_signal,
-            log,
-            home,
-            user: None,
+            ..Start::new(&self.path, log, home)
         })
     }
 

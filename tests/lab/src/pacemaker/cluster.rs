@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use parking_lot::Mutex;
 
 use super::PACKAGE;
@@ -38,14 +37,8 @@ impl Cluster {
         home.write("corosync.conf", &configuration(home, free_udp_port()?))?;
         let log = home.join("corosync.log");
         let corosync = Leash::start(Start {
-            program: &program,
             arguments: vec!["-f".to_owned(), "-c".to_owned(), home.text("corosync.conf")],
-            environment: Vec::new(),
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: home.path(),
-            user: None,
+            ..Start::new(&program, &log, home.path())
         })?;
         wait_ready("Corosync", &corosync, &log, READY_LIMIT, || {
             std::fs::read_to_string(&log).is_ok_and(|text| text.contains("ready to provide service"))

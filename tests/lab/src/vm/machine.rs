@@ -174,15 +174,11 @@ impl Machine {
     ) -> Result<Leash, LabError> {
         let log = self.home.join("qemu.log");
         let leash = Leash::start(Start {
-            program,
             arguments,
             environment,
-            without: &[],
             // A stopped process hears only SIGKILL.
             stop_signal: Signal::SIGKILL,
-            log: &log,
-            home: self.home.path(),
-            user: None,
+            ..Start::new(program, &log, self.home.path())
         })?;
         wait_ready(VmImage::QEMU, &leash, &log, READY_LIMIT, || socket.exists())?;
         Ok(leash)

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use ringfence_guest::AREA_BYTES;
 use serde_json::json;
 
@@ -54,14 +53,8 @@ impl VmStore {
         make_disk(&disk, bytes)?;
         let log = home.join("store.log");
         let leash = Leash::start(Start {
-            program: &program,
             arguments: arguments(&home),
-            environment: Vec::new(),
-            without: &[],
-            stop_signal: Signal::SIGTERM,
-            log: &log,
-            home: home.path(),
-            user: None,
+            ..Start::new(&program, &log, home.path())
         })?;
         wait_ready(PROGRAM, &leash, &log, READY_LIMIT, || home.join(QMP).exists())?;
         let store = Self {
