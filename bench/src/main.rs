@@ -32,7 +32,10 @@ use crate::error::BenchError;
 use crate::report::Report;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask bench", about = "Measures the figures, each with its floor")]
+#[command(
+    name = "cargo xtask bench",
+    about = "Measures the figures, each with its floor"
+)]
 struct Arguments {
     /// The cases to measure; all if absent
     #[arg(value_enum)]

@@ -42,9 +42,7 @@ pub enum Refusal {
     #[error("only an admin can confirm what was released")]
     NeedsAdmin,
     /// A person's word about a release of what no fence has taken.
-    #[error(
-        "method {method:?} has no applied fencing on the host; these have: {applied}"
-    )]
+    #[error("method {method:?} has no applied fencing on the host; these have: {applied}")]
     NotApplied {
         /// What was named.
         method: String,

@@ -293,10 +293,7 @@ fn check_released(methods: &BTreeSet<String>) -> Result<(), Problems> {
     if methods.is_empty() || methods.len() > MAX_RELEASED {
         problems.add(
             "methods",
-            format!(
-                "names {} methods; 1 to {MAX_RELEASED} are allowed",
-                methods.len()
-            ),
+            format!("names {} methods; 1 to {MAX_RELEASED} are allowed", methods.len()),
         );
     }
     problems.into_result()

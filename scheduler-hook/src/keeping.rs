@@ -80,11 +80,17 @@ impl Hook {
                     // Also after the first start: changes from before were not heard.
                     self.nudge();
                     if let Err(error) = announcements.next().await {
-                        tracing::debug!(error = &error as &dyn Error, "the database's changes cannot be listened to");
+                        tracing::debug!(
+                            error = &error as &dyn Error,
+                            "the database's changes cannot be listened to"
+                        );
                         break;
                     }
                 },
-                Err(error) => tracing::debug!(error = &error as &dyn Error, "the database's changes cannot be listened to"),
+                Err(error) => tracing::debug!(
+                    error = &error as &dyn Error,
+                    "the database's changes cannot be listened to"
+                ),
             }
             sleep(LISTEN_AGAIN_AFTER).await;
         }

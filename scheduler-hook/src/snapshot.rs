@@ -11,8 +11,7 @@ use crate::moment::Moment;
 
 const UNKNOWN_HOST: &str =
     "Ringfence does not know the host; add it, or allow unknown hosts by scheduler_hook.unknown_hosts";
-const UNKNOWN_CLOUD: &str =
-    "Ringfence knows no host of this cloud, and openstack.clouds does not name the cloud; check the cloud's name";
+const UNKNOWN_CLOUD: &str = "Ringfence knows no host of this cloud, and openstack.clouds does not name the cloud; check the cloud's name";
 
 /// The schedule gates of all hosts at one moment.
 pub struct Snapshot {

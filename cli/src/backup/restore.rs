@@ -94,7 +94,10 @@ fn unpack(file: &Path, content: File, into: &Path) -> Result<Manifest, CliError>
     }
     match missing.first() {
         None => Ok(manifest),
-        Some(name) => Err(damaged(file, format!("{name} is missing: the file is incomplete"))),
+        Some(name) => Err(damaged(
+            file,
+            format!("{name} is missing: the file is incomplete"),
+        )),
     }
 }
 

@@ -101,7 +101,11 @@ fn judge(
             false
         }
         Ok(None) => {
-            report.failure("queues", format!("{queue}: no service has ever served it"), remedy);
+            report.failure(
+                "queues",
+                format!("{queue}: no service has ever served it"),
+                remedy,
+            );
             false
         }
         Err(error) => {

@@ -75,7 +75,11 @@ pub(super) async fn look(
             return Vec::new();
         }
         Err(error) => {
-            report.failure(PART, error_chain(&error), "mend that, then: ringfence doctor --devices");
+            report.failure(
+                PART,
+                error_chain(&error),
+                "mend that, then: ringfence doctor --devices",
+            );
             return Vec::new();
         }
     };

@@ -99,7 +99,8 @@ async fn read(db: &Database, report: &mut Report) -> Result<Site, DbError> {
         .iter()
         .map(|planned| (planned.host.as_str(), &planned.plan));
     let shared = one_device::look(&drivers, plans, report).into_iter();
-    let shared = shared.map(|(host, method)| (host, format!("{method}: its device is used for another host too")));
+    let shared =
+        shared.map(|(host, method)| (host, format!("{method}: its device is used for another host too")));
     site.helpless = shared.chain(faults.helpless()).collect();
     faults.tell(site.hosts.len(), report);
     Ok(site)

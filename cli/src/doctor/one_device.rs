@@ -50,10 +50,7 @@ pub(super) fn look<'a>(
     if shared.len() > TOLD {
         report.failure(
             "plans",
-            format!(
-                "{} more devices are used for several hosts",
-                shared.len() - TOLD
-            ),
+            format!("{} more devices are used for several hosts", shared.len() - TOLD),
             "mend the first ones, then: ringfence doctor",
         );
     }

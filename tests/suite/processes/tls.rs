@@ -202,7 +202,7 @@ async fn a_certificate_that_ends_soon_or_has_ended_is_told_by_doctor_and_in_the_
     };
     let soon = finding().await;
     assert_eq!(soon["state"], "warning", "{soon}");
-    assert!(soon["found"].as_str().unwrap().contains("ends at"), "{soon}");
+    assert!(soon["found"].as_str().unwrap().contains("expires at"), "{soon}");
     put(&machine, &authority.issue(&["localhost"]).unwrap());
     assert_eq!(finding().await["state"], "ok");
     let (one, two) = (

@@ -34,10 +34,7 @@ impl HostOf<'_> {
             let why = service
                 .disabled_reason
                 .unwrap_or_else(|| "no reason given".to_owned());
-            format!(
-                "{} stays disabled by an administrator ({why})",
-                self.host
-            )
+            format!("{} stays disabled by an administrator ({why})", self.host)
         };
         let mut waking = Waking::new(fenced_at);
         self.until_all_run(&open, &mut waking).await

@@ -48,7 +48,9 @@ pub async fn sheet(
     let poll = platform.look().await?;
     let named: Vec<&str> = poll.hosts.iter().map(|sign| sign.host.as_str()).collect();
     if named.is_empty() && args.prune {
-        let why = format!("--prune: cloud {name} has no hosts at all, which may be an error of the cloud; nothing is deleted");
+        let why = format!(
+            "--prune: cloud {name} has no hosts at all, which may be an error of the cloud; nothing is deleted"
+        );
         return Err(CliError::Usage(why));
     }
     let listed: Vec<Listed<'_>> = hosts.values().map(listed).collect();
