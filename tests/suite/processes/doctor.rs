@@ -37,7 +37,7 @@ async fn the_doctor_finds_what_would_keep_a_host_from_being_fenced() {
     assert_eq!(code, Some(1));
     let found = failed(&findings);
     assert!(
-        found.iter().any(|f| f.contains("ringfence.claims: nobody")),
+        found.iter().any(|f| f.contains("ringfence.claims: no service")),
         "{found:#?}"
     );
 
@@ -57,7 +57,7 @@ async fn the_doctor_finds_what_would_keep_a_host_from_being_fenced() {
             .join("\n")
     };
     assert!(
-        text("devices").contains("power: asked now, 2 of 2 tell their state: 2 on"),
+        text("devices").contains("power: asked now, 2 of 2 devices tell their state: 2 on"),
         "{findings:#?}"
     );
     assert!(
@@ -118,7 +118,7 @@ async fn the_doctor_asks_the_device_of_every_host() {
     };
     assert_eq!(
         found(&findings, "ok"),
-        ["power: asked now, 2 of 3 tell their state: 2 on"]
+        ["power: asked now, 2 of 3 devices tell their state: 2 on"]
     );
     let warned = found(&findings, "warning");
     assert!(warned[0].contains("no host's plan uses spare"), "{warned:?}");
@@ -127,7 +127,7 @@ async fn the_doctor_asks_the_device_of_every_host() {
     // Only the named method and host are asked; other methods are not mentioned.
     let (findings, code) = examine(&machine, &["--devices", "--method", "power", "--host", "h3"]).await;
     assert_eq!(code, Some(0), "{findings:#?}");
-    let one = "power: asked now, 1 of 1 tell their state: 1 on";
+    let one = "power: asked now, 1 of 1 devices tell their state: 1 on";
     assert!(found(&findings, "ok").contains(&one.to_owned()), "{findings:#?}");
     for words in [["--devices", "--host", "h9"], ["--devices", "--method", "gone"]] {
         let (findings, code) = examine(&machine, &words).await;
@@ -211,7 +211,7 @@ async fn the_doctor_finds_hosts_that_a_standalone_service_cannot_fence() {
         "{told}"
     );
     for method in ["demo-power", "demo-storage", "demo-network"] {
-        let said = format!("{method}: asked now, 1 of 1 tell their state");
+        let said = format!("{method}: asked now, 1 of 1 devices tell their state");
         assert!(told.contains(&said), "{told}");
     }
 

@@ -202,7 +202,7 @@ async fn doctor_and_log_report_a_certificate_that_expires_soon_or_has_expired() 
     };
     let soon = finding().await;
     assert_eq!(soon["state"], "warning", "{soon}");
-    assert!(soon["found"].as_str().unwrap().contains("ends at"), "{soon}");
+    assert!(soon["found"].as_str().unwrap().contains("expires at"), "{soon}");
     put(&machine, &authority.issue(&["localhost"]).unwrap());
     assert_eq!(finding().await["state"], "ok");
     let (one, two) = (
