@@ -36,7 +36,7 @@ impl Call {
         if_match(&self.request)
     }
 
-    /// The same for a change, which is made only at the revision that `If-Match` demands.
+    /// The context of a change, which is made only at the revision that `If-Match` demands.
     pub fn require_to_change(&self, needs: Role) -> Result<Context, ApiError> {
         Ok(self.require(needs)?.only_at(self.if_match()?))
     }

@@ -159,7 +159,7 @@ impl CliError {
         Self::Config(Complaints::one(complaint))
     }
 
-    /// How the process ends; `--help` has the same list.
+    /// The exit code; `--help` shows the list.
     #[must_use]
     pub fn exit_code(&self) -> Exit {
         match self {

@@ -28,7 +28,7 @@ pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
         .arg(&target)
         .arg("cargo-deb");
     carry_out(&mut command, "cargo install cargo-deb")?;
-    // Hundreds of megabytes that nobody needs any more.
+    // Removes hundreds of megabytes that are not needed any more.
     std::fs::remove_dir_all(&target).map_err(at(&target))?;
     Ok(program)
 }

@@ -87,7 +87,7 @@ pub fn not_started(program: &str) -> impl FnOnce(io::Error) -> XtaskError + use<
     move |source| XtaskError::Spawn { program, source }
 }
 
-/// What has gone wrong with a file.
+/// An error with a file.
 pub fn at(path: &Path) -> impl FnOnce(io::Error) -> XtaskError + use<> {
     let path = path.to_owned();
     move |source| XtaskError::File { path, source }

@@ -29,7 +29,7 @@ const PACKAGES: &[Package] = &[
     package("openipmi", || find_program("ipmi_sim").is_some()),
     package("ipmitool", || find_program("ipmitool").is_some()),
     package("openssl", || find_program("openssl").is_some()),
-    // With jq, what readers of the documentation have.
+    // The documentation's readers have curl and jq.
     package("curl", || find_program("curl").is_some()),
     package("jq", || find_program("jq").is_some()),
     // For promtool, which checks the alert rules.
@@ -38,12 +38,12 @@ const PACKAGES: &[Package] = &[
     package("systemd", || find_program("systemd-analyze").is_some()),
     // Checks the compose file; no daemon of Docker's is needed.
     package("docker-compose", || find_program("docker-compose").is_some()),
-    // Its fencer calls our agent. Nobody but root can run it, and others do without.
+    // Pacemaker's fencer calls Ringfence's agent. Only root can run it; other users' runs leave its tests out.
     package("pacemaker", || Fencer::is_installed() || !Fencer::is_allowed()),
     package("pacemaker-cli-utils", || {
         Fencer::is_installed() || !Fencer::is_allowed()
     }),
-    // Gives a process another time.
+    // Gives a process another clock.
     package("libfaketime", || has_shared_library("faketime/libfaketime.so.1")),
     package("python3-venv", has_venv),
 ];
@@ -79,7 +79,7 @@ const VM_PACKAGES: &[Package] = &[
     }),
     package("cpio", || find_program("cpio").is_some()),
     package("xz-utils", || find_program("xz").is_some()),
-    // For a program that needs no library of the machine that runs it.
+    // For a program that needs no library of the host on which it runs.
     package("libc6-dev", || {
         Path::new("/usr/lib/x86_64-linux-gnu/libc.a").is_file()
     }),

@@ -9,19 +9,19 @@ use crate::packages::python;
 use crate::say::say;
 use crate::workspace::{Workspace, carry_out_quietly};
 
-/// What one holds.
+/// The content of an environment.
 pub struct Environment {
-    /// Its folder in the cache.
+    /// The environment's folder in the cache.
     folder: &'static str,
-    /// What it is for.
+    /// The name of the content in messages.
     what: &'static str,
-    /// What is installed into it, one a line.
+    /// The requirements to install, one a line.
     requirements: &'static str,
-    /// The program that comes with it.
+    /// The program to find.
     program: &'static str,
 }
 
-/// Keystone with all that it needs, each in one version: its own requirements name lowest versions only.
+/// Keystone with its dependencies, each in one version: Keystone's own requirements name lowest versions only.
 pub const KEYSTONE: Environment = Environment {
     folder: "keystone",
     what: "Keystone",
@@ -29,8 +29,8 @@ pub const KEYSTONE: Environment = Environment {
     program: "keystone-manage",
 };
 
-/// Schemathesis, which holds the API against its description, with all that it needs, each in one version, so that a seed means the
-/// same everywhere.
+/// Schemathesis, which tests the API against its description, with its dependencies, each in one version, so that a seed means one and only
+/// one test.
 pub const SCHEMATHESIS: Environment = Environment {
     folder: "schemathesis",
     what: "Schemathesis",
@@ -46,7 +46,7 @@ pub const SUSHY: Environment = Environment {
     program: "sushy-emulator",
 };
 
-/// What checks the files in `deploy/`: Go, whose templates Helm's are, and Kubernetes' schemas.
+/// The tools that check the files in `deploy/`: Go, whose templates Helm uses, and Kubernetes' schemas.
 pub const DEPLOY_TOOLS: Environment = Environment {
     folder: "deploy",
     what: "the checks of deploy/",
@@ -54,7 +54,7 @@ pub const DEPLOY_TOOLS: Environment = Environment {
     program: "python",
 };
 
-/// Makes the environment unless it is there already with the same requirements, and says where its program is.
+/// Makes the environment unless one with equal requirements exists, and returns the path of its program.
 pub fn provide(workspace: &Workspace, wanted: &Environment) -> Result<PathBuf, XtaskError> {
     let requirements = wanted.requirements.lines();
     let requirements: Vec<_> = requirements.filter(|line| !line.starts_with('#')).collect();
@@ -63,7 +63,7 @@ pub fn provide(workspace: &Workspace, wanted: &Environment) -> Result<PathBuf, X
     let environment = folder.join("venv");
     let program = environment.join("bin").join(wanted.program);
     let stamp = folder.join("installed");
-    // An environment works only where it was made.
+    // An environment works only under the path where it was made.
     let made = format!("{}\n{}", environment.display(), requirements.join("\n"));
     let is_current = std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == made);
     if is_current && program.is_file() {

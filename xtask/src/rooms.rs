@@ -4,9 +4,9 @@
 pub struct Room {
     /// The end of the crate's name.
     pub name: &'static str,
-    /// What its code may depend on.
+    /// The rooms that its code may depend on.
     pub may_use: &'static [&'static [&'static str]],
-    /// How high it stands. Its tests may use any room that stands no higher than itself.
+    /// The room's height. Its tests may depend on any room that is no higher.
     pub height: u8,
 }
 

@@ -187,7 +187,7 @@ pub fn carry_out_quietly(command: &mut Command, program: &str) -> Result<(), Xta
     })
 }
 
-/// What a command prints on stdout; stderr goes to the terminal.
+/// The stdout of a command; its stderr goes to the terminal.
 fn capture(command: &mut Command, program: &'static str) -> Result<Vec<u8>, XtaskError> {
     let done = command
         .stderr(Stdio::inherit())

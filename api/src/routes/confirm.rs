@@ -71,7 +71,7 @@ pub(crate) struct ConfirmReleasedBody {
     /// The names of the methods, as in the host's `applied_fencing`: 1 to 72.
     #[schema(min_items = 1, max_items = 72)]
     methods: BTreeSet<String>,
-    /// How it was given back: 1 to 255 characters of plain text.
+    /// How it was released: 1 to 255 characters of plain text.
     #[schema(
         min_length = 1,
         max_length = 255,
@@ -80,7 +80,7 @@ pub(crate) struct ConfirmReleasedBody {
     reason: String,
 }
 
-/// Takes an admin's word that what stands of a fence was given back by hand, or is gone with its device.
+/// Takes an admin's word that applied fencing was released by hand, or is gone with its device.
 ///
 /// For storage and network only, and only once a rejoin has begun or the fence was stopped: while the host is FENCED, what
 /// stands holds it. A rejoin that waits for a person because of it goes on. Admins only.

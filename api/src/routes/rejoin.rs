@@ -31,7 +31,7 @@ pub(crate) struct RejoinBody {
 
 /// Takes a host back.
 ///
-/// Power, workloads, storage, network, each seen to be given back; then UNFENCED.
+/// Power, workloads, storage, network, each read as released; then UNFENCED.
 #[utoipa::path(post, path = "/hosts/{id}/rejoin", operation_id = "rejoin_host", tag = "fencing", request_body = RejoinBody, params(IdOrName),
     responses((status = 200, description = "It is UNFENCED already", body = HostView),
         (status = 202, description = "A rejoin is running; see Location", body = OperationView),

@@ -1,7 +1,7 @@
 //! The driver `ironic`: a node of OpenStack's bare metal service, which has the way to the node's BMC.
 //!
-//! Ironic keeps an account of the power, and under maintenance, where it keeps its hands off, the account is of what it last did or read.
-//! It reads the device only when it is told to switch. So what counts is what the node shows after it was told a second time.
+//! Ironic records the power state. Under maintenance, where Ironic does not act by itself, the record is the last state that Ironic set or
+//! read. Ironic reads the device only when it is told to switch, so only the record after a second command counts.
 
 use std::sync::Arc;
 

@@ -103,7 +103,7 @@ impl Move<'_> {
         self.open.begin();
         match self.at.cloud.evacuate(self.server).await {
             Ok(request_id) => self.report.request_id = request_id,
-            // Nova may have accepted the request all the same: the record may come yet, and a second request would wreck the first.
+            // Nova may have accepted the request nevertheless: the record may come yet, and a second request would wreck the first.
             Err(error) if error.is_passing() => {
                 tracing::warn!(server = self.server, %error, "nova may have taken an evacuation that it has not answered");
                 self.asked_at = Some(Instant::now());
@@ -131,7 +131,8 @@ impl Move<'_> {
         self.rebuilding_since.get_or_insert_with(Instant::now).elapsed() < RECORD_COMES_WITHIN
     }
 
-    /// An evacuation whose record `nova-compute` called completed when it started on the host goes on all the same. A second one would wreck it.
+    /// An evacuation goes on even if `nova-compute` has marked its record completed when it started on the host. A second one would wreck
+    /// it.
     async fn is_being_evacuated(&self, server: &Server) -> Result<bool, BackendError> {
         let is_completed = |last: &Evacuation| last.status == EvacuationStatus::Completed;
         if !server.is_rebuilding() || !self.last.as_ref().is_some_and(is_completed) {

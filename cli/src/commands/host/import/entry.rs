@@ -115,7 +115,7 @@ impl Entry {
         body.into()
     }
 
-    /// What would have to be changed of a host that is there. What the file does not mention stays.
+    /// The changes of a host that exists. Fields that the file does not set stay.
     pub fn changes(&self, host: &Host) -> Map<String, Value> {
         let mut changes = Map::new();
         for (field, value) in &self.fields {

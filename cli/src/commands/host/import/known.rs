@@ -12,7 +12,7 @@ use crate::error::CliError;
 /// Rows of a page.
 const PAGE: &str = "1000";
 
-/// The hosts that `is_wanted` names, by name.
+/// The hosts that `is_wanted` selects, by name.
 pub async fn known_hosts(
     client: &Client,
     is_wanted: impl Fn(&str) -> bool,

@@ -27,7 +27,7 @@ use crate::error::CliError;
 /// The most hosts of one import.
 const MOST_HOSTS: usize = 100_000;
 const MAX_MIB: u64 = 64;
-/// Complaints that are shown.
+/// How many errors are shown.
 const SHOWN: usize = 100;
 
 /// `ringfence host import`
@@ -122,7 +122,7 @@ fn read(args: &ImportArgs, file: &Path) -> Result<Sheet, CliError> {
     Ok(sheet)
 }
 
-/// Every complaint with its line; nothing has been sent.
+/// The error with every complaint and its line; nothing has been sent.
 fn complain(path: &Path, sheet: &Sheet) -> Result<(), CliError> {
     if sheet.complaints.is_empty() {
         return Ok(());

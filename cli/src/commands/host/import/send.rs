@@ -113,7 +113,7 @@ fn decide(at: usize, entry: Entry, known: &HashMap<String, Host>, how: How) -> D
     }
 }
 
-/// What would be changed.
+/// The names of the fields that differ.
 fn names(entry: &Entry, host: &Host) -> String {
     let changes = entry.changes(host);
     changes.keys().cloned().collect::<Vec<_>>().join(", ")
