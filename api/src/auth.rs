@@ -15,8 +15,8 @@ use crate::ApiError;
 use crate::identity::{Credentials, Identity};
 use crate::request::RequestId;
 use crate::request_log::note_actor;
+use crate::role::Role;
 use crate::state::{Front, State};
-use crate::tokens::Role;
 use crate::watch::Watch;
 
 /// A caller whose token works.

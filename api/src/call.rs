@@ -15,8 +15,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::conditional::if_match;
+use crate::role::Role;
 use crate::state::State;
-use crate::tokens::Role;
 
 /// A request by a caller whose token works, and what there is to answer it with.
 pub(crate) struct Call {

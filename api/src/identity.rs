@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ringfence_core::Timestamp;
 
-use crate::tokens::Role;
+use crate::role::Role;
 
 /// A caller whose token works.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,7 @@ mod openapi;
 mod paging;
 mod request;
 mod request_log;
+mod role;
 mod routes;
 mod state;
 mod streams;
@@ -38,6 +39,7 @@ pub use keystone::{KeystoneConfig, KeystoneError, Password, RoleNames, Scope, ch
 pub use limits::RateLimits;
 pub use metrics::MetricsListener;
 pub use openapi::openapi_json;
+pub use role::Role;
 pub use streams::StreamLimits;
 pub use tls::{ServerTls, TlsFiles, Validity};
-pub use tokens::{Role, TOKEN_PREFIX, TokenEntry, TokenFile, Tokens, hash_token};
+pub use tokens::{TOKEN_PREFIX, TokenEntry, TokenFile, Tokens, hash_token};

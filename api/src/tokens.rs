@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::role::Role;
 use parking_lot::Mutex;
 use ringfence_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use utoipa::ToSchema;
 
 use crate::StartError;
 
@@ -17,25 +17,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What every static token begins with.
 pub const TOKEN_PREFIX: &str = "rf_";
-
-/// What a caller may do. Each role may do what those before it may.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ToSchema, strum::IntoStaticStr, strum::VariantArray,
-)]
-#[strum(serialize_all = "snake_case")]
-#[schema(rename_all = "snake_case")]
-pub enum Role {
-    /// Reads.
-    Reader,
-    /// Another program: fences, confirms, rejoins, reports.
-    Service,
-    /// A person: fences, confirms, rejoins, reports.
-    Operator,
-    /// Configures, and overrides.
-    Admin,
-}
-
-ringfence_core::words!(Role);
 
 /// One token of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -4,10 +4,13 @@ mod args;
 mod backup;
 mod client;
 mod clock;
+mod command_line;
 mod commands;
+mod completion;
 mod config;
 mod doctor;
 mod error;
+mod exit;
 mod logging;
 mod open_files;
 mod output;
@@ -20,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::args::Cli;
+use crate::command_line::Cli;
 use crate::config::Environment;
 use crate::error::CliError;
 

@@ -43,6 +43,7 @@ mod sources;
 mod subscription;
 mod task;
 mod task_kind;
+mod template;
 mod undoing;
 mod waits;
 mod warnings;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::driver::{Catalogue, Declaration, Place};
 use crate::method::check_use;
 use crate::own_device::check_own_device;
+use crate::template::expand;
 use crate::{
     DEFAULT_ZONE, FencingKind, Host, Method, MethodId, MethodTimes, Parameters, Plan, PlanScope, Problems,
     ResolvedPlan, Resource, SecretReference, SufficientSet,
@@ -220,28 +221,4 @@ fn fill_in(value: &str, host: &Host) -> Result<String, String> {
         "host.zone" => Some(host.zone.clone()),
         _ => None,
     })
-}
-
-/// Whether everything in `${...}` is something that a host has.
-pub(crate) fn check_template(value: &str) -> Result<(), String> {
-    let is_known = |name: &str| matches!(name, "host.name" | "host.id" | "host.zone");
-    expand(value, |name| is_known(name).then(String::new)).map(|_| ())
-}
-
-fn expand(value: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, String> {
-    let mut out = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some((before, tail)) = rest.split_once("${") {
-        out.push_str(before);
-        let Some((name, after)) = tail.split_once('}') else {
-            return Err(format!("has a \"${{\" without a \"}}\" in {value:?}"));
-        };
-        let found = lookup(name).ok_or_else(|| {
-            format!("names ${{{name}}}; ${{host.name}}, ${{host.id}} and ${{host.zone}} are allowed")
-        })?;
-        out.push_str(&found);
-        rest = after;
-    }
-    out.push_str(rest);
-    Ok(out)
 }

@@ -16,7 +16,7 @@ use ringfence_core::{Timestamp, error_chain};
 use ringfence_db::{Database, DbError};
 use tokio_util::sync::CancellationToken;
 
-use crate::reconcile::pause;
+use crate::pause::pause;
 
 /// The largest difference to the database's clock, in milliseconds, that is evened out without a word: what slewing can make of a minute.
 const MAX_STEP_MS: i64 = 500;

@@ -257,7 +257,7 @@ pub(crate) async fn listen(engine: Engine, stop: CancellationToken) {
                 tracing::debug!(error = %error_chain(&error), "announcements of events are not heard")
             }
         }
-        if !crate::reconcile::pause(&stop, LISTEN_AGAIN_AFTER).await {
+        if !crate::pause::pause(&stop, LISTEN_AGAIN_AFTER).await {
             return;
         }
     }

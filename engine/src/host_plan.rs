@@ -1,5 +1,7 @@
 //! The plan that applies to a host, with everything filled in.
 
+use std::collections::BTreeSet;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +11,6 @@ use ringfence_core::{
 use ringfence_db::SeenHost;
 
 use crate::known_plans::All;
-use crate::requests::method_names;
 use crate::{Engine, EngineError};
 
 /// The plan that applies to a host, and what is wrong with it.
@@ -105,4 +106,13 @@ pub(crate) fn plan_missing(host: &Host) -> EngineError {
     EngineError::PlanMissing {
         host: host.name.clone(),
     }
+}
+
+/// The names of all methods that a plan uses.
+pub(crate) fn method_names(plan: &Plan) -> BTreeSet<String> {
+    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
+    tasks
+        .flat_map(|task| &task.levels)
+        .flat_map(|level| level.methods.iter().cloned())
+        .collect()
 }

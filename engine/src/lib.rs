@@ -27,6 +27,7 @@ mod log;
 mod many_reports;
 mod metrics;
 mod observer;
+mod pause;
 mod reconcile;
 mod relay;
 mod requests;

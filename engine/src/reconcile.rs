@@ -8,6 +8,7 @@ use ringfence_core::{HostId, Input, error_chain};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::MAX_DIFFERENCE;
+use crate::pause::pause;
 use crate::{Context, Engine, EngineError};
 
 /// Hosts that one look for due hosts takes.
@@ -182,12 +183,4 @@ async fn forget_old_keys(engine: &Engine) -> Result<(), EngineError> {
 /// Keeps the engine's clock with the database's.
 pub(crate) async fn follow_clock(engine: Engine, stop: CancellationToken) {
     engine.0.clock.keep(&engine.0.db, &stop).await;
-}
-
-/// Waits; `false` if the loop has to stop.
-pub(crate) async fn pause(stop: &CancellationToken, time: Duration) -> bool {
-    tokio::select! {
-        () = stop.cancelled() => false,
-        () = tokio::time::sleep(time) => true,
-    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::SubsecRound;
 use ringfence_core::{
-    Boot, Generation, HostId, HostState, Input, Operation, OperationId, Plan, Problems, Reply, Report,
-    Timestamp, validate_reason,
+    Boot, Generation, HostId, HostState, Input, Operation, OperationId, Problems, Reply, Report, Timestamp,
+    validate_reason,
 };
 use ringfence_db::SeenHost;
 use uuid::Uuid;
@@ -291,15 +291,6 @@ fn check_released(methods: &BTreeSet<String>) -> Result<(), Problems> {
         );
     }
     problems.into_result()
-}
-
-/// The names of all methods that a plan uses.
-pub(crate) fn method_names(plan: &Plan) -> BTreeSet<String> {
-    let tasks = plan.stages.iter().flat_map(|stage| &stage.tasks);
-    tasks
-        .flat_map(|task| &task.levels)
-        .flat_map(|level| level.methods.iter().cloned())
-        .collect()
 }
 
 fn operated(applied: Applied) -> Operated {

@@ -12,9 +12,9 @@ use ringfence_core::{
 use ringfence_db::{SeenHost, SharedDevice};
 use uuid::Uuid;
 
+use crate::host_plan::method_names;
 use crate::ids::new_id;
 use crate::known_plans::All;
-use crate::requests::method_names;
 use crate::{Engine, EngineError};
 
 /// More are not written down: one is enough to refuse a host, and `ringfence doctor` counts them.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Engine;
-use crate::reconcile::pause;
+use crate::pause::pause;
 
 /// A queue from which no worker has taken anything for so long does not move.
 const MOVES_FOR: Duration = Duration::from_secs(30);

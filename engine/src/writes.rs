@@ -8,7 +8,7 @@ use ringfence_core::error_chain;
 use ringfence_db::DbError;
 use tokio_util::sync::CancellationToken;
 
-use crate::reconcile::pause;
+use crate::pause::pause;
 use crate::{Engine, EngineError};
 
 /// How often it is tried.

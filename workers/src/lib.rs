@@ -14,12 +14,14 @@ mod mask;
 mod openstack;
 mod platform;
 mod process;
+mod registry;
 mod runtime;
 mod secrets;
 mod text;
 
-pub use driver::{Clock, Driver, DriverSettings, Drivers, Report};
+pub use driver::{Clock, Driver, DriverSettings, Report};
 pub use drivers::{FenceAgent, Ipmi, Redfish, Simulated, catalogue};
 pub use error::WorkerError;
+pub use registry::Drivers;
 pub use runtime::{MetricsSnapshot, NewId, Worker, WorkerConfig, WorkerHandle};
 pub use secrets::{SecretValue, Secrets};

@@ -14,7 +14,7 @@ use ringfence_scheduler_hook::HookError;
 
 pub(crate) use self::answer::{ErrorBody, ErrorList};
 use crate::keystone::KeystoneError;
-use crate::tokens::Role;
+use crate::role::Role;
 
 /// Why the API cannot start.
 #[derive(Debug, thiserror::Error)]

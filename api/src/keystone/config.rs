@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::User;
-use crate::tokens::Role;
+use crate::role::Role;
 
 /// How to reach Keystone and whom to let in.
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 
 use crate::StartError;
 use crate::identity::Identity;
-use crate::tokens::Role;
+use crate::role::Role;
 
 pub use config::{KeystoneConfig, Password, RoleNames, Scope};
 pub use error::KeystoneError;

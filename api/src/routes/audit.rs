@@ -12,8 +12,8 @@ use crate::ApiError;
 use crate::call::Call;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
+use crate::role::Role;
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::audit::AuditView;
 
 /// The longest value of a filter, in characters: no name and no action is longer.

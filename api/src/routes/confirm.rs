@@ -12,10 +12,10 @@ use crate::ApiError;
 use crate::body::Body;
 use crate::call::{Call, IdOrName};
 use crate::request_log::note_operation;
+use crate::role::Role;
 use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::host::HostView;
 
 /// A person's word.

@@ -10,9 +10,9 @@ use crate::ApiError;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
+use crate::role::Role;
 use crate::routes::subscriptions::find;
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::subscription::DeliveryView;
 
 /// A page of deliveries.

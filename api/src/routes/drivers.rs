@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::ApiError;
 use crate::call::Call;
 use crate::error::ErrorList;
-use crate::tokens::Role;
+use crate::role::Role;
 
 /// All drivers.
 #[derive(Debug, Serialize, ToSchema)]

@@ -8,11 +8,11 @@ use crate::ApiError;
 use crate::body::Body;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
+use crate::role::Role;
 use crate::routes::configured::NotChanged;
 use crate::routes::fence;
 use crate::routes::operations::known_operation;
 use crate::routes::reason::ReasonBody;
-use crate::tokens::Role;
 use crate::view::moves::MoveView;
 use crate::view::operation::OperationView;
 

@@ -12,8 +12,8 @@ use crate::ApiError;
 use crate::call::Call;
 use crate::error::ErrorList;
 use crate::paging::{Link, limit};
+use crate::role::Role;
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::event::EventView;
 
 /// Some events.

@@ -6,8 +6,8 @@ use ringfence_engine::{Context, DryRun};
 use crate::ApiError;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
+use crate::role::Role;
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::explanation::ExplanationView;
 
 /// What is said to be the reason of a fence that is only thought of.

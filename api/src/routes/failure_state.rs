@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 use crate::ApiError;
 use crate::body::Body;
 use crate::call::{Call, IdOrName};
+use crate::role::Role;
 use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
-use crate::tokens::Role;
 use crate::view::host::HostView;
 
 /// What was seen.

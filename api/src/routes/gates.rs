@@ -6,7 +6,7 @@ use ringfence_core::gates as decide;
 use crate::ApiError;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
-use crate::tokens::Role;
+use crate::role::Role;
 use crate::view::gates::GatesView;
 
 /// May workloads be scheduled here, and may this host's workloads be started elsewhere?

@@ -17,9 +17,9 @@ use crate::conditional::tag;
 use crate::error::ErrorList;
 use crate::listing::{self, ListRequest};
 use crate::paging::{Link, next_link};
+use crate::role::Role;
 use crate::routes::configured::{NotChanged, NotCreated, NotRemoved};
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::host::HostView;
 use crate::view::method::ParameterValue;
 

@@ -9,7 +9,7 @@ use crate::ApiError;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
 use crate::paging::{Link, limit, next_link};
-use crate::tokens::Role;
+use crate::role::Role;
 use crate::view::method_check::MethodCheckView;
 
 /// A page of last answers.

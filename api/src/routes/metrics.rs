@@ -6,8 +6,8 @@ use crate::ApiError;
 use crate::auth::identify;
 use crate::error::ErrorList;
 use crate::metrics::answer;
+use crate::role::Role;
 use crate::state::Front;
-use crate::tokens::Role;
 
 /// The numbers of this process, in the form of OpenMetrics.
 ///

@@ -16,10 +16,10 @@ use crate::error::ErrorList;
 use crate::listing::{self, ListRequest};
 use crate::paging::{Link, next_link};
 use crate::request_log::{note_operation, note_read_operation};
+use crate::role::Role;
 use crate::routes::configured::NotChanged;
 use crate::routes::reason::ReasonBody;
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::operation::OperationView;
 
 /// A page of operations.

@@ -9,8 +9,8 @@ use crate::body::Body;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
+use crate::role::Role;
 use crate::routes::configured::{NotChanged, NotCreated, NotRemoved, created, found, replaced};
-use crate::tokens::Role;
 use crate::view::segment::{SegmentBody, SegmentView};
 
 /// All segments, up to 1000.

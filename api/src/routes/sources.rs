@@ -5,10 +5,10 @@ use actix_web::{HttpResponse, web};
 use crate::ApiError;
 use crate::body::Body;
 use crate::call::Call;
+use crate::role::Role;
 use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
 use crate::routes::reason::ReasonBody;
-use crate::tokens::Role;
 use crate::view::host::HostView;
 
 /// Strikes off a source that reports no more.

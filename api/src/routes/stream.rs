@@ -12,9 +12,9 @@ use utoipa::IntoParams;
 use crate::ApiError;
 use crate::call::Call;
 use crate::error::ErrorList;
+use crate::role::Role;
 use crate::routes::events::{host_id, refuse_gap, sequence};
 use crate::streams::OpenStream;
-use crate::tokens::Role;
 use crate::view::event::EventView;
 use crate::watch::Watch;
 

@@ -13,9 +13,9 @@ use crate::call::{Call, IdOrName};
 use crate::conditional::tag;
 use crate::error::ErrorList;
 use crate::paging::MAX_LIMIT;
+use crate::role::Role;
 use crate::routes::configured::{NotChanged, NotCreated, NotRemoved};
 use crate::state::State;
-use crate::tokens::Role;
 use crate::view::subscription::{SubscriptionBody, SubscriptionView};
 
 /// All subscriptions, up to 100.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::commands::completed::contexts;
-use crate::error::EXIT_CODES;
+use crate::completion::contexts;
+use crate::exit::EXIT_CODES;
 
 /// A command that speaks to a running service.
 #[derive(Debug, Args)]

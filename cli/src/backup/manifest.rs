@@ -6,6 +6,18 @@ use ringfence_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::services::home;
+
+/// Everything that a backup may hold.
+pub const FILES: [&str; 5] = [
+    home::DATABASE,
+    home::TOKENS,
+    home::ADMIN_TOKEN,
+    home::WEBHOOK_KEYS,
+    home::SIMULATORS,
+];
+/// The first file.
+pub const MANIFEST: &str = "manifest.json";
 /// The version of the form of this build's backups.
 pub const FORMAT: u32 = 1;
 /// The longest manifest.

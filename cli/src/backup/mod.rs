@@ -8,16 +8,3 @@ mod take;
 
 pub use restore::restore;
 pub use take::take;
-
-use crate::services::home;
-
-/// Everything that a backup may hold.
-const FILES: [&str; 5] = [
-    home::DATABASE,
-    home::TOKENS,
-    home::ADMIN_TOKEN,
-    home::WEBHOOK_KEYS,
-    home::SIMULATORS,
-];
-/// The first file.
-const MANIFEST: &str = "manifest.json";

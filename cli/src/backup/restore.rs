@@ -10,9 +10,9 @@ use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use ringfence_core::Timestamp;
 use ringfence_db::{Database, newest_schema};
 
+use super::manifest::{FILES, MANIFEST};
 use super::manifest::{FORMAT, MAX_BYTES, Manifest, copy};
 use super::take::{Scratch, private, sync_parent};
-use super::{FILES, MANIFEST};
 use crate::error::CliError;
 use crate::services::home;
 

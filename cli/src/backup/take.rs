@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use ringfence_core::Timestamp;
 use ringfence_db::Database;
 
+use super::manifest::{FILES, MANIFEST};
 use super::manifest::{FORMAT, Manifest, Part, copy};
-use super::{FILES, MANIFEST};
 use crate::error::CliError;
 use crate::services::home;
 

@@ -7,7 +7,7 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::Exit;
+use crate::exit::Exit;
 
 /// A refusal of the API.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! What a shell can complete beside commands and flags: names of the service's objects, and contexts.
+//! What a shell can complete beside commands and flags: names of the service's objects.
 //!
 //! A shell asks while the user types: an error completes nothing, and no call takes long.
 
@@ -6,10 +6,11 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::ArgValueCompleter;
 
 use crate::args::RemoteArgs;
-use crate::client::{Client, Contexts, Place, Request};
+use crate::client::{Client, Place, Request};
+use crate::completion::beginning_with;
 use crate::config::Environment;
 use crate::error::CliError;
 
@@ -43,24 +44,10 @@ pub fn subscriptions() -> ArgValueCompleter {
     of_service("subscriptions")
 }
 
-/// Names of contexts.
-pub fn contexts() -> ArgValueCompleter {
-    ArgValueCompleter::new(|begun: &OsStr| {
-        let known = Contexts::read(&Environment::of_this_process()).unwrap_or_default();
-        beginning_with(begun, known.contexts.into_keys())
-    })
-}
-
 fn of_service(noun: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |begun: &OsStr| {
         beginning_with(begun, names(noun).unwrap_or_default().into_iter())
     })
-}
-
-fn beginning_with(begun: &OsStr, names: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
-    let begun = begun.to_string_lossy().into_owned();
-    let fitting = names.filter(|name| name.starts_with(&begun));
-    fitting.map(CompletionCandidate::new).collect()
 }
 
 fn names(noun: &'static str) -> Result<Vec<String>, CliError> {

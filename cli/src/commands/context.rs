@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::completed::contexts;
 use crate::args::OutputArgs;
 use crate::client::{Context, Contexts, check_url};
+use crate::completion::contexts;
 use crate::config::Environment;
 use crate::error::CliError;
 use crate::output::{Cell, Screen, Table};

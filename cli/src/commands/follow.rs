@@ -120,6 +120,25 @@ impl<'a> Follower<'a> {
     }
 }
 
+/// Follows an operation to its end.
+pub async fn until_succeeded(
+    session: &Session,
+    id: &str,
+    timeout: Option<Duration>,
+) -> Result<Operation, CliError> {
+    let mut follower = Follower::new(session, id, timeout)?;
+    loop {
+        let operation = follower.look().await?;
+        if operation.status == "succeeded" {
+            return Ok(operation);
+        }
+        if operation.is_over() {
+            return Err(ended(&operation));
+        }
+        follower.pause().await?;
+    }
+}
+
 /// Why an operation that is over did not succeed.
 #[must_use]
 pub fn ended(operation: &Operation) -> CliError {

@@ -26,7 +26,8 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command, ConfigCommand, DbCommand, Format, Remote};
+use crate::args::{ConfigCommand, DbCommand, Format, Remote};
+use crate::command_line::{Cli, Command};
 use crate::commands::session::Session;
 use crate::config::{Environment, Settings};
 use crate::error::CliError;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::arguments::{ListArgs, span};
 use super::completed::hosts;
-use super::host::until_succeeded;
+use super::follow::until_succeeded;
 use super::operation_id::{of_id_or_host, whole};
 use super::session::{Session, views};
 use crate::client::Request;

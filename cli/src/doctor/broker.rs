@@ -3,7 +3,8 @@
 use ringfence_bus::{AmqpBus, Bus, BusError, DeadLetters, Queue, QueueLoad};
 
 use super::Report;
-use super::hosts::{Served, Site};
+use super::hosts::Site;
+use super::verdict::Served;
 use crate::config::Settings;
 use crate::error::error_chain;
 use crate::services::parts;

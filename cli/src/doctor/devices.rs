@@ -15,7 +15,8 @@ use tokio::time::{Instant, interval_at};
 
 use self::asker::{Asker, Said};
 use super::Report;
-use super::hosts::{Site, some_of};
+use super::hosts::Site;
+use super::names::some_of;
 use super::verdict::Silences;
 use crate::config::Settings;
 use crate::error::{CliError, error_chain};

@@ -8,7 +8,8 @@ use ringfence_db::{
 };
 use ringfence_workers::catalogue;
 
-use super::verdict::{Silences, Verdict};
+use super::names::{NAMED, some_of};
+use super::verdict::{Judged, Served, Silences, Verdict};
 use super::{Report, one_device};
 use crate::error::error_chain;
 
@@ -16,31 +17,12 @@ const PAGE: u32 = 1000;
 /// How many hosts are looked at one by one at most.
 const MOST_HOSTS: usize = 100_000;
 const MOST_PARTS: u32 = 10_000;
-/// How many hosts one finding names.
-const NAMED: usize = 5;
 
 /// A host with its resolved plan.
 struct Planned {
     host: String,
     plan: FrozenPlan,
     has_watchdog: bool,
-}
-
-/// Hosts with one verdict.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The hosts' names.
-    pub hosts: Vec<String>,
-}
-
-impl Judged {
-    /// The names of the hosts, or the first names and how many more there are.
-    #[must_use]
-    pub fn some(&self) -> String {
-        some_of(&self.hosts)
-    }
 }
 
 /// The hosts, plans and methods of the database.
@@ -54,9 +36,6 @@ pub(super) struct Site {
     /// The methods, by name.
     pub methods: BTreeMap<String, Method>,
 }
-
-/// The resources and zones that a worker serves.
-pub(super) type Served = BTreeSet<(Resource, String)>;
 
 pub(super) async fn look(db: &Database, report: &mut Report) -> Site {
     match read(db, report).await {
@@ -275,13 +254,5 @@ fn tell_helpless(report: &mut Report) {
         );
     } else if all > 0 {
         report.good("hosts", format!("each of {all} can be fenced without a person"));
-    }
-}
-
-pub(super) fn some_of(names: &[String]) -> String {
-    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }

@@ -3,7 +3,9 @@
 use ringfence_core::Resource;
 
 use super::Report;
-use super::hosts::{Served, Site, some_of};
+use super::hosts::Site;
+use super::names::some_of;
+use super::verdict::Served;
 use crate::config::Settings;
 
 const PART: &str = "zones";

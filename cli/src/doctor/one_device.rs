@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{Catalogue, FrozenPlan, target_key};
 
 use super::Report;
-use super::hosts::some_of;
+use super::names::some_of;
 
 /// How many such devices are named one by one.
 const TOLD: usize = 5;

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{FrozenMethod, FrozenPlan, ProofKind};
+use ringfence_core::{FrozenMethod, FrozenPlan, ProofKind, Resource};
 
-use super::hosts::Served;
+use super::names::some_of;
+
+/// The resources and zones that a worker serves.
+pub(super) type Served = BTreeSet<(Resource, String)>;
 
 /// Devices that do not tell their state: a method and a host. Without a host the device is silent for every host.
 #[derive(Default)]
@@ -36,6 +39,23 @@ pub struct Verdict {
     pub by: Vec<String>,
     /// The methods that cannot be counted on, and why.
     pub not_by: Vec<String>,
+}
+
+/// Hosts with one verdict.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The hosts' names.
+    pub hosts: Vec<String>,
+}
+
+impl Judged {
+    /// The names of the hosts, or the first names and how many more there are.
+    #[must_use]
+    pub fn some(&self) -> String {
+        some_of(&self.hosts)
+    }
 }
 
 impl Verdict {

@@ -15,7 +15,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::COUNTS;
+use super::counts::COUNTS;
 use super::span::{OpenSpan, kind};
 use crate::clock;
 

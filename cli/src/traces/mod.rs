@@ -4,62 +4,26 @@
 //! operation, a request to a device) are sent; others are not.
 
 mod collector;
+mod counts;
 mod headers;
 mod layer;
 mod sending;
 mod span;
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::collector::Collector;
+pub use self::counts::register_metrics;
 pub use self::layer::SpanLayer;
 use crate::config::Settings;
 use crate::error::CliError;
 
 /// How long the end of a service waits for the collector.
 const FLUSH: Duration = Duration::from_secs(5);
-
-/// The counts of spans in this process. There is one, as there is one subscriber.
-static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
-
-#[derive(Debug, Default)]
-struct Counts {
-    sent: Counter,
-    queue_full: Counter,
-    not_taken: Counter,
-}
-
-impl Counts {
-    fn lost(&self) -> u64 {
-        self.queue_full.get() + self.not_taken.get()
-    }
-}
-
-/// Adds the numbers of spans to the metrics of the process.
-pub fn register_metrics(registry: &mut Registry) {
-    let lost = "Spans that no collector took because the queue was full, or because it did not take them";
-    registry.register(
-        "trace_spans_sent",
-        "Spans that the collector took",
-        COUNTS.sent.clone(),
-    );
-    for (why, counter) in [
-        ("queue_full", &COUNTS.queue_full),
-        ("not_taken", &COUNTS.not_taken),
-    ] {
-        let labels = [("why".into(), why.into())].into_iter();
-        registry
-            .sub_registry_with_labels(labels)
-            .register("trace_spans_lost", lost, counter.clone());
-    }
-}
 
 /// The sending of spans, as long as the service runs.
 pub struct Traces {

@@ -7,8 +7,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::COUNTS;
 use super::collector::Collector;
+use super::counts::COUNTS;
 
 /// Spans in one request.
 const BATCH: usize = 512;

@@ -4,34 +4,18 @@
 //! an automatic fence would be held of the storm brake itself: no rule is written down a second time.
 
 mod brake;
+mod facts;
 mod past;
 mod preview;
 mod prospect;
 
-use std::collections::BTreeMap;
-
 pub use self::brake::StormBrake;
+pub use self::facts::{Facts, MethodFacts};
 pub use self::past::{LastFence, LastTime, PastTimes};
 pub use self::preview::FencePreview;
-pub use self::prospect::{MethodFacts, ProofProspect, SetProspect};
+pub use self::prospect::{ProofProspect, SetProspect};
 use crate::platform::platform_of;
-use crate::{
-    Gates, HostState, Input, Neighbourhood, Operation, PlatformHost, ResolvedPlan, Seen, SufficientSet,
-    Timestamp, gates,
-};
-
-/// What is known beside the host itself.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// The plan that applies to the host; `None` if there is none.
-    pub plan: Option<ResolvedPlan>,
-    /// The proofs that make the host FENCED.
-    pub sufficient_sets: Vec<SufficientSet>,
-    /// What was found out about the methods of the plan, by name.
-    pub methods: BTreeMap<String, MethodFacts>,
-    /// How the hosts of its segment stand.
-    pub around: Neighbourhood,
-}
+use crate::{Gates, HostState, Input, Operation, PlatformHost, Seen, Timestamp, gates};
 
 /// Why a host is in its state, and what a fence would do now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,22 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, FencePreview};
+use super::facts::{Facts, MethodFacts};
+use super::preview::FencePreview;
 use crate::{
     CheckOutcome, FencingKind, LastCheck, ProofKind, ResolvedLevel, ResolvedMethod, ResolvedPlan,
     ResolvedTask, SegmentPolicy, SufficientSet, Timestamp,
 };
-
-/// What was found out about a method, for one host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MethodFacts {
-    /// What its device last answered; `None` before the first answer, and where devices are not asked.
-    pub check: Option<LastCheck>,
-    /// Why its device is not the host's alone, if it is not.
-    pub shared: Option<String>,
-    /// Whether a worker takes tasks for its resource in its zone; `None` if that is not known.
-    pub is_served: Option<bool>,
-}
 
 /// A sufficient set, as things are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Problems;
-use crate::resolve::check_template;
+use crate::template::check_template;
 
 /// Parameters of a driver, by name.
 pub type Parameters = BTreeMap<String, String>;

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Engine;
-use crate::reconcile::pause;
+use crate::pause::pause;
 
 /// How devices are checked.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::ask::ask_worker;
 use crate::devices::MethodCheck;
-use crate::requests::method_names;
+use crate::host_plan::method_names;
 use crate::shared_devices::Sharing;
 use crate::{Engine, EngineError};
 

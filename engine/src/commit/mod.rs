@@ -3,6 +3,7 @@
 //! A change is asked for by a request, which is one input for one host. Requests that wait together share a transaction (group
 //! commit): each is decided for its own host upon what the one before it has left. See docs/adr/0053-one-write-path.md.
 
+mod applied;
 mod batch;
 mod changes;
 mod committer;
@@ -12,7 +13,7 @@ mod queue;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
-use ringfence_core::{HostId, HostState, Input, Refusal, Reply, Timestamp, error_chain};
+use ringfence_core::{HostId, Input, Refusal, Timestamp, error_chain};
 use ringfence_db::SeenHost;
 use serde_json::json;
 use tokio::time::Instant;
@@ -23,29 +24,14 @@ use crate::device_lease::claim_in;
 use crate::log::{ChangeLog, input_name};
 use crate::{Context, Engine, EngineError};
 
+pub use applied::Applied;
+pub(crate) use applied::Tried;
 pub(crate) use queue::RequestQueue;
 
 /// How a change is tried again when the database goes away under it. Every input may be decided twice.
 const AGAIN: ExponentialBuilder = ExponentialBuilder::new()
     .with_min_delay(Duration::from_millis(50))
     .with_max_times(4);
-
-/// A change that was committed.
-#[derive(Clone, Debug)]
-pub struct Applied {
-    /// The host and its operation as they are now.
-    pub state: HostState,
-    /// The answer to the request.
-    pub answer: Reply,
-}
-
-/// What one try of a change came to.
-pub(crate) enum Tried {
-    /// It was decided and committed.
-    Applied(Box<Applied>),
-    /// A claim would have been granted, but its device is leased to another attempt.
-    DeviceBusy,
-}
 
 /// The host that an input is for, and what the caller has read of it a moment ago: that saves another look.
 pub(crate) struct Upon {

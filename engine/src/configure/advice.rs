@@ -9,7 +9,7 @@ use ringfence_core::{
 };
 use ringfence_db::{Asked, Filters, HOSTS, Page, SortKey, Test};
 
-use crate::requests::method_names;
+use crate::host_plan::method_names;
 use crate::{Engine, EngineError};
 
 /// The most plans and methods that are looked at.

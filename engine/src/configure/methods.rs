@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::{check_revision, require_written};
 use crate::devices::VALIDATE_TIMEOUT;
+use crate::host_plan::method_names;
 use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
-use crate::requests::method_names;
 use crate::{Context, Engine, EngineError, Receipt};
 
 /// The most plans that are looked through.

@@ -5,9 +5,9 @@ use ringfence_db::DbError;
 use serde_json::{Value, json};
 
 use super::{check_revision, require_written};
+use crate::host_plan::method_names;
 use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
-use crate::requests::method_names;
 use crate::{Context, Engine, EngineError, Receipt};
 
 #[derive(Clone, Debug)]

@@ -13,7 +13,8 @@ use uuid::Uuid;
 use super::EventSink;
 use super::form::announcement;
 use crate::feed::{FeedItem, Listener};
-use crate::reconcile::{number_all_events, pause};
+use crate::pause::pause;
+use crate::reconcile::number_all_events;
 use crate::{Engine, EngineError};
 
 /// An engine holds an event sink for so long, unless it says so again.

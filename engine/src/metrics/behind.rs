@@ -70,7 +70,7 @@ impl Behind {
             let state = state.as_str();
             let counted = survey.subscriptions.iter().find(|(known, _)| known == state);
             let count = counted.map_or(0, |(_, count)| *count);
-            super::survey::set(&self.subscriptions, &[("state", state)], count);
+            set(&self.subscriptions, &[("state", state)], count);
         }
         let age = |since: Option<Timestamp>| since.map_or(0.0, |since| seconds(since, now));
         self.undelivered
@@ -101,4 +101,10 @@ impl Behind {
                 .set(seconds(*since, now));
         }
     }
+}
+
+pub(super) fn set<const N: usize>(family: &Family<Words<N>, Gauge>, labels: &Words<N>, number: u64) {
+    family
+        .get_or_create(labels)
+        .set(i64::try_from(number).unwrap_or(i64::MAX));
 }

@@ -13,7 +13,7 @@ use ringfence_core::{
 use ringfence_db::Survey;
 use tokio::time::{Instant, timeout};
 
-use super::behind::Behind;
+use super::behind::{Behind, set};
 use super::dead_letters::Letters;
 use super::{Words, register};
 use crate::Engine;
@@ -129,12 +129,6 @@ impl Gauges {
         self.failing_checks.clear();
         self.behind.forget();
     }
-}
-
-pub(super) fn set<const N: usize>(family: &Family<Words<N>, Gauge>, labels: &Words<N>, number: u64) {
-    family
-        .get_or_create(labels)
-        .set(i64::try_from(number).unwrap_or(i64::MAX));
 }
 
 fn find(counted: &[(String, String, u64)], first: &str, second: &str) -> u64 {

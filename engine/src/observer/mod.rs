@@ -14,7 +14,7 @@ use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
 use self::adopt::Adopter;
-use crate::reconcile::pause;
+use crate::pause::pause;
 use crate::{Context, Engine, EngineError};
 
 /// How hosts are watched.

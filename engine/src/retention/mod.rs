@@ -11,7 +11,7 @@ use ringfence_core::{Timestamp, error_chain};
 use ringfence_db::Kept;
 use tokio_util::sync::CancellationToken;
 
-use crate::reconcile::pause;
+use crate::pause::pause;
 use crate::{Engine, EngineError};
 
 /// How long things are kept. `None`: for ever.

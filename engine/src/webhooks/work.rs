@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::attempt::try_once;
 use super::deliver::deliver;
 use crate::configure::MAX_SUBSCRIPTIONS;
-use crate::reconcile::pause;
+use crate::pause::pause;
 use crate::{Engine, EngineError};
 
 /// An engine holds a subscription for so long, unless it says so again.

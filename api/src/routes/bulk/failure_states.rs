@@ -12,8 +12,8 @@ use super::{BulkBody, Read, outcomes, text_of, told, unless_all_failed};
 use crate::ApiError;
 use crate::call::Call;
 use crate::error::{ErrorBody, ErrorList};
+use crate::role::Role;
 use crate::routes::failure_state::report_of;
-use crate::tokens::Role;
 
 /// What was seen of hosts.
 #[derive(Debug, Deserialize, ToSchema)]

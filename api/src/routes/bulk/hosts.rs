@@ -12,10 +12,10 @@ use super::{BulkBody, Read, outcomes, text_of, told};
 use crate::ApiError;
 use crate::call::Call;
 use crate::error::ErrorBody;
+use crate::role::Role;
 use crate::routes::configured::NotCreated;
 use crate::routes::hosts::HostBody;
 use crate::state::State;
-use crate::tokens::Role;
 
 /// Hosts to add.
 #[derive(Debug, Deserialize, ToSchema)]

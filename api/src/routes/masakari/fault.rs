@@ -5,12 +5,14 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
-use actix_web::{HttpResponse, ResponseError};
+use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::version;
 use crate::ApiError;
+
+/// The header in which the API names its version.
+pub(super) const VERSION_HEADER: &str = "openstack-api-version";
 
 /// An error in the form of Masakari: one key with its name (`badRequest`, `conflictingRequest`, ...).
 #[derive(ToSchema)]
@@ -93,7 +95,7 @@ impl ResponseError for Fault {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut answer = version::said(HttpResponse::build(self.status));
+        let mut answer = said(HttpResponse::build(self.status));
         for name in ["www-authenticate", "retry-after"] {
             if let Some(value) = self.headers.get(name) {
                 answer.insert_header((name, value.clone()));
@@ -103,4 +105,10 @@ impl ResponseError for Fault {
         let body: serde_json::Map<String, Value> = [(self.name().to_owned(), fault)].into_iter().collect();
         answer.json(body)
     }
+}
+
+/// Says which version answers.
+pub(super) fn said(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
+    answer.insert_header((VERSION_HEADER, "masakari 1.0"));
+    answer
 }

@@ -19,8 +19,8 @@ pub(crate) use self::fault::{Fault, FaultBody};
 use self::notification::{Kind, Notification, NotificationBody};
 use crate::auth::identify;
 use crate::body::whole;
+use crate::role::Role;
 use crate::state::State;
-use crate::tokens::Role;
 
 /// The name under which the monitors' words are on record.
 const SOURCE: &str = "masakari";
@@ -203,7 +203,7 @@ fn refuse_again(known: &HostState, notification: &Notification, now: DateTime<Ut
 
 fn answer(host: &HostState, notification: &Notification, status: &str, now: DateTime<Utc>) -> HttpResponse {
     let time = |at: DateTime<Utc>| at.format("%Y-%m-%dT%H:%M:%S%.6f").to_string();
-    version::said(HttpResponse::Accepted()).json(json!({ "notification": {
+    fault::said(HttpResponse::Accepted()).json(json!({ "notification": {
         "id": host.host.event_sequence,
         "notification_uuid": Uuid::now_v7(),
         "generated_time": time(notification.generated_at),

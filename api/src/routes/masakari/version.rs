@@ -1,18 +1,17 @@
 //! The versions of Masakari's API that Ringfence stands in for.
 
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponseBuilder};
 
-use super::Fault;
+use super::fault::{Fault, VERSION_HEADER};
 
-const HEADER: &str = "openstack-api-version";
 const SERVICE_TYPES: [&str; 2] = ["instance-ha", "masakari"];
 /// From 1.0 to 1.2, all of which take notifications in one way.
 const MAX_MINOR: u32 = 2;
 
 /// Refuses a version that Masakari would refuse. Absent: 1.0, which is what its monitors say.
 pub(super) fn check(request: &HttpRequest) -> Result<(), Fault> {
-    for header in request.headers().get_all(HEADER) {
+    for header in request.headers().get_all(VERSION_HEADER) {
         for part in header.to_str().unwrap_or_default().split(',') {
             if let Some((service, version)) = part.trim().split_once(' ')
                 && SERVICE_TYPES.contains(&service)
@@ -45,10 +44,4 @@ fn check_one(version: &str) -> Result<(), Fault> {
             "Version {version} is not supported by the API. Minimum is 1.0 and maximum is 1.{MAX_MINOR}."
         ),
     ))
-}
-
-/// Says which version answers.
-pub(super) fn said(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
-    answer.insert_header((HEADER, "masakari 1.0"));
-    answer
 }

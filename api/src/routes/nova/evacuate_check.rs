@@ -9,7 +9,7 @@ use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::Body;
 use crate::error::ErrorList;
-use crate::tokens::Role;
+use crate::role::Role;
 
 /// The longest of any name, in characters.
 const MAX_CHARS: usize = 255;

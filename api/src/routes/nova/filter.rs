@@ -12,7 +12,7 @@ use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::LongBody;
 use crate::error::ErrorList;
-use crate::tokens::Role;
+use crate::role::Role;
 
 /// The most hosts of one question.
 const MAX_HOSTS: usize = 10_000;

@@ -4,9 +4,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::completed::hosts;
+use super::super::follow::until_succeeded;
 use super::super::operation::show_moves;
 use super::super::session::Session;
-use super::fence::{WaitArgs, show_started, until_succeeded};
+use super::fence::{WaitArgs, show_started};
 use crate::client::Request;
 use crate::client::view::Operation;
 use crate::error::CliError;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::arguments::span;
 use super::super::completed::hosts;
-use super::super::follow::{Follower, ended};
+use super::super::follow::{Follower, ended, until_succeeded};
 use super::super::session::Session;
 use super::show::proven_by;
 use crate::client::view::{Host, Operation};
@@ -138,25 +138,6 @@ pub async fn rejoin(args: RejoinArgs, session: &mut Session) -> Result<(), CliEr
         .send(Request::get(&["hosts", &operation.host_id]))
         .await?;
     show_unfenced(session, &answer)
-}
-
-/// Follows an operation to its end.
-pub async fn until_succeeded(
-    session: &Session,
-    id: &str,
-    timeout: Option<Duration>,
-) -> Result<Operation, CliError> {
-    let mut follower = Follower::new(session, id, timeout)?;
-    loop {
-        let operation = follower.look().await?;
-        if operation.status == "succeeded" {
-            return Ok(operation);
-        }
-        if operation.is_over() {
-            return Err(ended(&operation));
-        }
-        follower.pause().await?;
-    }
 }
 
 /// Prints which operation was begun, and how to follow it.

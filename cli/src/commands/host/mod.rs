@@ -24,8 +24,6 @@ use crate::client::view::{Gates, Host};
 use crate::clock::now;
 use crate::error::CliError;
 
-pub use fence::until_succeeded;
-
 /// `ringfence host ...`
 #[derive(Debug, Subcommand)]
 pub enum HostCommand {

@@ -8,7 +8,7 @@ use ringfence_db::{Database, DbError, ListedHost, lease_holder, listed_hosts};
 use super::{PART, Seen};
 use crate::config::Settings;
 use crate::doctor::Report;
-use crate::doctor::hosts::some_of;
+use crate::doctor::names::some_of;
 use crate::error::error_chain;
 
 /// How many findings of one kind are shown.

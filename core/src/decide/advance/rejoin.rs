@@ -1,7 +1,8 @@
 //! How a rejoin goes on.
 
 use super::needs_operator;
-use super::stages::{Stages, run_next_stage, why_failed};
+use super::stages::{Stages, run_next_stage};
+use super::waits::why_failed;
 use crate::decide::Draft;
 use crate::{Operation, OperationStatus, StepKind, TaskStatus};
 

@@ -1,6 +1,6 @@
 //! The stages of an operation, one after the other, and those that are in no order with the others.
 
-use super::waits::{Wait, may_begin};
+use super::waits::{Wait, may_begin, why_failed};
 use crate::decide::progress::PowerBack;
 use crate::decide::{Draft, evacuation, power_last, progress, rejoin};
 use crate::guard::{Guard, on};
@@ -94,15 +94,6 @@ fn failed_before(operation: &Operation, index: usize) -> Option<String> {
         return None;
     }
     Some(why_failed(failed))
-}
-
-/// The task and its reason, for a person.
-pub(super) fn why_failed(task: &Task) -> String {
-    format!(
-        "{} failed: {}",
-        task.kind(),
-        task.detail.as_deref().unwrap_or("no detail")
-    )
 }
 
 fn begin_stage(draft: &Draft, operation: &mut Operation, index: usize) {

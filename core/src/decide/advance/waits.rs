@@ -1,6 +1,5 @@
 //! Whether a stage may begin, and what it waits for until then.
 
-use super::stages::why_failed;
 use crate::decide::draft::after_s;
 use crate::decide::{Draft, EVACUATION_HELD_S, evacuation};
 use crate::guard::{Guard, on};
@@ -131,4 +130,13 @@ fn not_up(operation: &Operation, seen: FailureState) -> String {
     let power = operation.tasks().find(is_off).map(why_failed);
     let power = power.map(|why| format!("{why}; ")).unwrap_or_default();
     format!("{power}the host is {seen}, not UP")
+}
+
+/// The task and its reason, for a person.
+pub(super) fn why_failed(task: &Task) -> String {
+    format!(
+        "{} failed: {}",
+        task.kind(),
+        task.detail.as_deref().unwrap_or("no detail")
+    )
 }
