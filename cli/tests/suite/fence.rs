@@ -403,7 +403,7 @@ fn a_dry_run_shows_the_outcome_of_a_fence_and_has_its_exit_code() {
     let run = Machine::with(&service).run(&dry_run);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(
-        run.out.starts_with("a fence  refused: the host is seen UP"),
+        run.out.starts_with("a fence    refused: the host is seen UP"),
         "{run:?}"
     );
     assert!(

@@ -195,7 +195,7 @@ fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
         .any(|(source, boot)| is_dated(boot) || has_replaced(source, boot))
 }
 
-/// The last time that a cut of storage or network was allowed, except a cut that a person has given back by hand.
+/// The last time that a cut of storage or network was allowed, except a cut that a person has released by hand.
 fn last_cut(world: &World, at: usize) -> Timestamp {
     let standing = &world.trace[at].before.host.applied.fencing;
     let mut cuts = vec![FencingKind::StorageFence, FencingKind::NetworkFence];

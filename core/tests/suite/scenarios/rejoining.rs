@@ -650,7 +650,7 @@ fn an_admin_can_confirm_the_release_of_a_device_that_is_gone() {
     assert_eq!(world.released(2, &["switch"], admin("anna")), Ok(Reply::Done));
     world.expect(&[
         "20.0 note applied_fencing.released",
-        "20.0 operation.restarted: given back by hand, says anna: the switch was thrown away",
+        "20.0 operation.restarted: released by hand, says anna: the switch was thrown away",
         "20.0 host.unfenced 2",
         "20.0 operation.succeeded: the host was taken back",
     ]);
