@@ -38,11 +38,11 @@ pub enum Command {
     /// Runs everything in one process on this machine: SQLite, no broker, loopback only
     Standalone(StandaloneArgs),
     /// Runs the REST API
-    Api(ApiArgs),
+    Api(ListenArgs),
     /// Runs an engine: publishes work, takes in results, keeps the time
     Engine(EngineArgs),
     /// Runs a scheduler hook: tells schedulers where workloads may land, and what may be evacuated
-    SchedulerHook(SchedulerHookArgs),
+    SchedulerHook(ListenArgs),
     /// Runs a worker: carries out tasks on devices
     Worker(WorkerArgs),
     /// Looks after the database
@@ -158,9 +158,9 @@ impl StandaloneArgs {
     }
 }
 
-/// `ringfence api`
+/// `ringfence api` and `ringfence scheduler-hook`
 #[derive(Debug, Args)]
-pub struct ApiArgs {
+pub struct ListenArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
@@ -169,34 +169,11 @@ pub struct ApiArgs {
     pub config: ConfigArgs,
 }
 
-impl ApiArgs {
-    /// The settings.
-    pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
-        self.config.settings(
-            environment,
-            vec![flag("api.listen", "--listen", self.listen.clone())],
-        )
-    }
-}
-
-/// `ringfence scheduler-hook`
-#[derive(Debug, Args)]
-pub struct SchedulerHookArgs {
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: Option<String>,
-    /// The configuration.
-    #[command(flatten)]
-    pub config: ConfigArgs,
-}
-
-impl SchedulerHookArgs {
-    /// The settings.
-    pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
-        self.config.settings(
-            environment,
-            vec![flag("scheduler_hook.listen", "--listen", self.listen.clone())],
-        )
+impl ListenArgs {
+    /// The settings; `key` is where the service listens.
+    pub fn settings(&self, key: &'static str, environment: &Environment) -> Result<Settings, CliError> {
+        let listen = flag(key, "--listen", self.listen.clone());
+        self.config.settings(environment, vec![listen])
     }
 }
 
@@ -214,10 +191,8 @@ pub struct EngineArgs {
 impl EngineArgs {
     /// The settings.
     pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
-        self.config.settings(
-            environment,
-            vec![flag("engine.name", "--name", self.name.clone())],
-        )
+        let name = flag("engine.name", "--name", self.name.clone());
+        self.config.settings(environment, vec![name])
     }
 }
 
