@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{Abilities, Backend, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
+use ringfence_core::{Backend, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
 
 use crate::BackendError;
 
@@ -24,11 +24,6 @@ pub trait Platform: Send + Sync + Debug {
     /// Its name with its sort before it: the source of its reports.
     fn label(&self) -> String {
         self.kind().label(self.name())
-    }
-
-    /// What it is able to do for the workloads of a host.
-    fn abilities(&self) -> Option<Abilities> {
-        self.kind().abilities()
     }
 
     /// How all its hosts look at this moment: what it tells when it is asked, or what it has told by then of its own accord.
