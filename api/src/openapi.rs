@@ -11,6 +11,7 @@ use utoipa::{Modify, OpenApi};
 use crate::common_responses::CommonResponses;
 use crate::error::{ErrorBody, ErrorList};
 use crate::routes;
+use crate::routes::masakari::FaultBody;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -37,7 +38,7 @@ use crate::routes;
         routes::subscriptions::replace, routes::subscriptions::remove, routes::subscriptions::rotate_secret,
         routes::deliveries::test, routes::deliveries::list, routes::deliveries::show, routes::deliveries::redeliver,
     ),
-    components(schemas(ErrorBody, ErrorList)),
+    components(schemas(ErrorBody, ErrorList, FaultBody)),
     security(("token" = []), ("bearer" = [])),
     modifiers(&Tokens, &CommonResponses),
 )]

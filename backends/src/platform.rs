@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{Abilities, Backend, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
+use ringfence_core::{Backend, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
 
 use crate::BackendError;
 
@@ -24,11 +24,6 @@ pub trait Platform: Send + Sync + Debug {
     /// The kind and the name: the source of the platform's reports.
     fn label(&self) -> String {
         self.kind().label(self.name())
-    }
-
-    /// What the platform can do for the workloads of a host.
-    fn abilities(&self) -> Option<Abilities> {
-        self.kind().abilities()
     }
 
     /// The state of all hosts: what the platform answers when it is asked, or what it has reported by itself so far.

@@ -77,9 +77,9 @@ impl StandaloneArgs {
     }
 }
 
-/// `ringfence api`
+/// `ringfence api` and `ringfence scheduler-hook`
 #[derive(Debug, Args)]
-pub struct ApiArgs {
+pub struct ListenArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
@@ -88,34 +88,11 @@ pub struct ApiArgs {
     pub config: ConfigArgs,
 }
 
-impl ApiArgs {
-    /// The settings.
-    pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
-        self.config.settings(
-            environment,
-            vec![flag("api.listen", "--listen", self.listen.clone())],
-        )
-    }
-}
-
-/// `ringfence scheduler-hook`
-#[derive(Debug, Args)]
-pub struct SchedulerHookArgs {
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: Option<String>,
-    /// The configuration.
-    #[command(flatten)]
-    pub config: ConfigArgs,
-}
-
-impl SchedulerHookArgs {
-    /// The settings.
-    pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
-        self.config.settings(
-            environment,
-            vec![flag("scheduler_hook.listen", "--listen", self.listen.clone())],
-        )
+impl ListenArgs {
+    /// The settings; `key` is where the service listens.
+    pub fn settings(&self, key: &'static str, environment: &Environment) -> Result<Settings, CliError> {
+        let listen = flag(key, "--listen", self.listen.clone());
+        self.config.settings(environment, vec![listen])
     }
 }
 
@@ -133,10 +110,8 @@ pub struct EngineArgs {
 impl EngineArgs {
     /// The settings.
     pub fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
-        self.config.settings(
-            environment,
-            vec![flag("engine.name", "--name", self.name.clone())],
-        )
+        let name = flag("engine.name", "--name", self.name.clone());
+        self.config.settings(environment, vec![name])
     }
 }
 

@@ -7,8 +7,7 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    ApiArgs, ConfigCommandArgs, DbArgs, EngineArgs, Remote, SchedulerHookArgs, StandaloneArgs, VersionArgs,
-    WorkerArgs,
+    ConfigCommandArgs, DbArgs, EngineArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs, WorkerArgs,
 };
 use crate::commands::{
     audit, backup, context, dead_letter, doctor, event, host, method, operation, plan, segment, subscription,
@@ -38,11 +37,11 @@ pub enum Command {
     /// Runs everything in one process on this machine: SQLite, no broker, loopback only
     Standalone(StandaloneArgs),
     /// Runs the REST API
-    Api(ApiArgs),
+    Api(ListenArgs),
     /// Runs an engine: publishes work, receives results, runs the timers
     Engine(EngineArgs),
     /// Runs a scheduler hook: tells schedulers where workloads may land, and what may be evacuated
-    SchedulerHook(SchedulerHookArgs),
+    SchedulerHook(ListenArgs),
     /// Runs a worker: carries out tasks on devices
     Worker(WorkerArgs),
     /// Migrates the schema of the database

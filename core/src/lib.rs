@@ -95,7 +95,6 @@ pub use own_device::target_key;
 pub use plan::{
     Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
 };
-pub use platform::Abilities;
 pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};

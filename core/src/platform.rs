@@ -1,4 +1,4 @@
-//! What the rules know of platforms: which sorts there are, what each is able to do, and how long its steps may take.
+//! What the rules know of platforms: which sorts are asked for anything, and how long their steps may take.
 
 use crate::{Backend, EvacuationPolicy, Host, HostState, MethodTimes, PlatformHost, SegmentPolicy, StepKind};
 
@@ -7,15 +7,6 @@ const LONGEST_ATTEMPT_S: u32 = 300;
 /// The longest that all attempts at one step may take, in seconds.
 const LONGEST_S: u32 = 900;
 
-/// What a platform is able to do for the workloads of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Abilities {
-    /// It lists the workloads of a host, and starts one at a time elsewhere.
-    pub moves_workloads: bool,
-    /// It opens a spare host to workloads.
-    pub adds_capacity: bool,
-}
-
 impl Backend {
     /// A platform's name with its sort before it, as reports, attempts and requests name it.
     #[must_use]
@@ -23,15 +14,12 @@ impl Backend {
         format!("{self}:{platform}")
     }
 
-    /// What platforms of this sort are able to do; `None` if Ringfence asks nothing of them.
+    /// Whether Ringfence asks platforms of this sort to look after the workloads of their hosts.
     #[must_use]
-    pub const fn abilities(self) -> Option<Abilities> {
+    pub const fn is_asked(self) -> bool {
         match self {
-            Self::Nova => Some(Abilities {
-                moves_workloads: true,
-                adds_capacity: true,
-            }),
-            Self::Kubernetes | Self::None => None,
+            Self::Nova => true,
+            Self::Kubernetes | Self::None => false,
         }
     }
 }
@@ -39,10 +27,10 @@ impl Backend {
 /// The platform that carries out workload steps for the host; `None` if no platform does.
 pub(crate) fn platform_of(state: &HostState) -> Option<PlatformHost> {
     let host = &state.host;
-    host.backend.abilities()?;
+    let platform = host.cloud.clone().filter(|_| host.backend.is_asked())?;
     Some(PlatformHost {
         backend: host.backend,
-        platform: host.cloud.clone()?,
+        platform,
         host: host.known_as().to_owned(),
         zone: state
             .policy
@@ -50,16 +38,6 @@ pub(crate) fn platform_of(state: &HostState) -> Option<PlatformHost> {
             .clone()
             .unwrap_or_else(|| host.zone.clone()),
     })
-}
-
-/// Whether the workloads of the host can be started elsewhere.
-pub(crate) fn can_be_evacuated(state: &HostState) -> bool {
-    let moves = state
-        .host
-        .backend
-        .abilities()
-        .is_some_and(|able| able.moves_workloads);
-    moves && platform_of(state).is_some()
 }
 
 /// The time that a step has.

@@ -18,6 +18,8 @@ const KEPT: usize = 4096;
 const READ_AT_ONCE: u32 = 500;
 /// How long a decision may be held up by passing its events on; beyond that it is left to the feed's own reader.
 const PASSED_ON_WITHIN: Duration = Duration::from_millis(2);
+/// Between two looks for new events where nothing announces them.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long to wait before listening for announcements is tried again.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -230,7 +232,7 @@ pub(crate) async fn follow(engine: Engine, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = feed.wake.notified() => {}
-            () = tokio::time::sleep(engine.0.config.feed_every) => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
 }

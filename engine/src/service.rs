@@ -36,8 +36,6 @@ pub struct EngineConfig {
     pub tick_every: Duration,
     /// Between two looks for messages that were committed and not published.
     pub sweep_every: Duration,
-    /// Between two looks for new events where nothing announces them.
-    pub feed_every: Duration,
     /// Unsettled claims, and unsettled results, that are taken from the bus at once.
     pub prefetch: u16,
     /// How webhooks are called.
@@ -56,7 +54,6 @@ impl Default for EngineConfig {
             name: "engine".to_owned(),
             tick_every: Duration::from_millis(200),
             sweep_every: Duration::from_millis(500),
-            feed_every: Duration::from_millis(500),
             prefetch: 64,
             webhooks: WebhookConfig::default(),
             checks: CheckConfig::default(),

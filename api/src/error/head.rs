@@ -7,158 +7,98 @@ use ringfence_scheduler_hook::HookError;
 
 use super::ApiError;
 
-impl ApiError {
-    /// Status, code and title of what the engine says.
-    pub(crate) fn head_of(error: &EngineError) -> (StatusCode, String, &'static str) {
-        engine_head(error)
-    }
+/// Status, code and title.
+type Head = (StatusCode, String, &'static str);
 
-    /// Status, code and title.
-    pub(super) fn head(&self) -> (StatusCode, String, &'static str) {
-        let (status, code, title) = match self {
-            Self::Unauthorized { .. } => (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized"),
-            Self::Forbidden { .. } | Self::NotEntitled(_) => {
-                (StatusCode::FORBIDDEN, "forbidden", "Forbidden")
-            }
-            Self::Keystone(_) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "keystone.unavailable",
-                "Keystone unavailable",
-            ),
-            Self::TooManyRequests { .. } => {
-                (StatusCode::TOO_MANY_REQUESTS, "rate.limited", "Too many requests")
-            }
-            Self::TooManyStreams { .. } => (
-                StatusCode::TOO_MANY_REQUESTS,
-                "streams.limited",
-                "Too many event streams",
-            ),
-            Self::TooManyFailures { .. } => (
-                StatusCode::TOO_MANY_REQUESTS,
-                "authentication.limited",
-                "Too many failures",
-            ),
-            Self::NoSuchPath(_) => (StatusCode::NOT_FOUND, "path.not_found", "Not found"),
-            Self::MethodNotAllowed { .. } => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method.not_allowed",
-                "Method not allowed",
-            ),
-            Self::Malformed(_) => (StatusCode::BAD_REQUEST, "request.invalid", "Bad request"),
-            Self::TooLarge { .. } => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "request.too_large",
-                "Body too large",
-            ),
-            Self::BodyTooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, "request.too_slow", "Body too slow"),
-            Self::Encoded(_) => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "request.encoded",
-                "Compressed body",
-            ),
-            Self::NotJson(_) => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "request.not_json",
-                "Unsupported media type",
-            ),
-            Self::Version(_) => (
-                StatusCode::NOT_ACCEPTABLE,
-                "version.not_acceptable",
-                "Version not available",
-            ),
-            Self::KeyReused(_) => (StatusCode::CONFLICT, "idempotency.reused", "Key used before"),
-            Self::KeyRunning(_) => (StatusCode::CONFLICT, "idempotency.running", "Still running"),
-            Self::Hook(HookError::Stale { .. }) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "hook.stale",
-                "What is known is too old",
-            ),
-            Self::Hook(HookError::Slow { .. } | HookError::Db(_)) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "database.unavailable",
-                "Database unavailable",
-            ),
-            Self::Engine(error) => return engine_head(error),
-        };
-        (status, format!("fencing.{code}"), title)
-    }
-}
-
-fn engine_head(error: &EngineError) -> (StatusCode, String, &'static str) {
-    let (status, code, title) = match error {
-        EngineError::NotFound { kind, .. } => {
-            return (
-                StatusCode::NOT_FOUND,
-                format!("fencing.{kind}.not_found"),
-                "Not found",
-            );
-        }
-        EngineError::Refused(refusal) => return refusal_head(refusal),
-        EngineError::Invalid(_) => (StatusCode::BAD_REQUEST, "request.invalid", "Bad request"),
-        EngineError::Duplicate(_) => (StatusCode::CONFLICT, "name.taken", "Name taken"),
-        EngineError::Changed { .. } => (
-            StatusCode::PRECONDITION_FAILED,
-            "revision.changed",
-            "Changed meanwhile",
-        ),
-        EngineError::Interrupted => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
-        EngineError::KeySpent => (StatusCode::CONFLICT, "idempotency.running", "Still running"),
-        EngineError::TooMany(_) => (StatusCode::CONFLICT, "too_many", "Too many"),
-        EngineError::WebhooksOff => (StatusCode::CONFLICT, "webhooks.off", "No webhooks"),
-        EngineError::Webhooks(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
-        EngineError::InUse(_) => (StatusCode::CONFLICT, "in_use", "In use"),
-        EngineError::PlanMissing { .. } => (StatusCode::CONFLICT, "plan.missing", "No plan"),
-        EngineError::PlanBroken { .. } => (StatusCode::CONFLICT, "plan.broken", "Plan cannot be carried out"),
-        EngineError::NoWorker { .. } | EngineError::NotAsked { .. } => {
-            (StatusCode::SERVICE_UNAVAILABLE, "worker.missing", "No worker")
-        }
-        EngineError::DeviceBusy { .. } => (StatusCode::CONFLICT, "device.busy", "Device busy"),
-        EngineError::EventsGone { .. } => (StatusCode::GONE, "events.gone", "Events are gone"),
-        EngineError::Archive { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
-        EngineError::DeviceNeeded { .. } => (StatusCode::CONFLICT, "device.busy", "Device busy"),
-        EngineError::DeviceFailed { .. } => (StatusCode::BAD_GATEWAY, "device.failed", "Device failed"),
-        EngineError::Db(error) if error.is_passing() => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "database.unavailable",
-            "Database unavailable",
-        ),
-        EngineError::NoWrites => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "database.unavailable",
-            "Database unavailable",
-        ),
-        EngineError::Db(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
-        EngineError::Bus(_) => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "bus.unavailable",
-            "Bus unavailable",
-        ),
-    };
+fn head(status: u16, code: &str, title: &'static str) -> Head {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, format!("fencing.{code}"), title)
 }
 
-fn refusal_head(refusal: &Refusal) -> (StatusCode, String, &'static str) {
+impl ApiError {
+    /// Status, code and title.
+    pub(super) fn head(&self) -> Head {
+        match self {
+            Self::Unauthorized { .. } => head(401, "unauthorized", "Unauthorized"),
+            Self::Forbidden { .. } | Self::NotEntitled(_) => head(403, "forbidden", "Forbidden"),
+            Self::Keystone(_) => head(503, "keystone.unavailable", "Keystone unavailable"),
+            Self::TooManyRequests { .. } => head(429, "rate.limited", "Too many requests"),
+            Self::TooManyStreams { .. } => head(429, "streams.limited", "Too many event streams"),
+            Self::TooManyFailures { .. } => head(429, "authentication.limited", "Too many failures"),
+            Self::NoSuchPath(_) => head(404, "path.not_found", "Not found"),
+            Self::MethodNotAllowed { .. } => head(405, "method.not_allowed", "Method not allowed"),
+            Self::Malformed(_) => head(400, "request.invalid", "Bad request"),
+            Self::TooLarge { .. } => head(413, "request.too_large", "Body too large"),
+            Self::BodyTooSlow { .. } => head(408, "request.too_slow", "Body too slow"),
+            Self::Encoded(_) => head(415, "request.encoded", "Compressed body"),
+            Self::NotJson(_) => head(415, "request.not_json", "Unsupported media type"),
+            Self::Version(_) => head(406, "version.not_acceptable", "Version not available"),
+            Self::KeyReused(_) => head(409, "idempotency.reused", "Key used before"),
+            Self::KeyRunning(_) => head(409, "idempotency.running", "Still running"),
+            Self::Hook(HookError::Stale { .. }) => head(503, "hook.stale", "What is known is too old"),
+            Self::Hook(HookError::Slow { .. } | HookError::Db(_)) => {
+                head(503, "database.unavailable", "Database unavailable")
+            }
+            Self::Engine(error) => engine_head(error),
+        }
+    }
+}
+
+/// Status, code and title of what the engine says.
+pub(crate) fn engine_head(error: &EngineError) -> Head {
+    match error {
+        EngineError::NotFound { kind, .. } => head(404, &format!("{kind}.not_found"), "Not found"),
+        EngineError::Refused(refusal) => refusal_head(refusal),
+        EngineError::Invalid(_) => head(400, "request.invalid", "Bad request"),
+        EngineError::Duplicate(_) => head(409, "name.taken", "Name taken"),
+        EngineError::Changed { .. } => head(412, "revision.changed", "Changed meanwhile"),
+        EngineError::Interrupted => head(500, "internal", "Internal error"),
+        EngineError::KeySpent => head(409, "idempotency.running", "Still running"),
+        EngineError::TooMany(_) => head(409, "too_many", "Too many"),
+        EngineError::WebhooksOff => head(409, "webhooks.off", "No webhooks"),
+        EngineError::Webhooks(_) => head(500, "internal", "Internal error"),
+        EngineError::InUse(_) => head(409, "in_use", "In use"),
+        EngineError::PlanMissing { .. } => head(409, "plan.missing", "No plan"),
+        EngineError::PlanBroken { .. } => head(409, "plan.broken", "Plan cannot be carried out"),
+        EngineError::NoWorker { .. } | EngineError::NotAsked { .. } => {
+            head(503, "worker.missing", "No worker")
+        }
+        EngineError::DeviceBusy { .. } => head(409, "device.busy", "Device busy"),
+        EngineError::EventsGone { .. } => head(410, "events.gone", "Events are gone"),
+        EngineError::Archive { .. } => head(500, "internal", "Internal error"),
+        EngineError::DeviceNeeded { .. } => head(409, "device.busy", "Device busy"),
+        EngineError::DeviceFailed { .. } => head(502, "device.failed", "Device failed"),
+        EngineError::Db(error) if error.is_passing() => {
+            head(503, "database.unavailable", "Database unavailable")
+        }
+        EngineError::NoWrites => head(503, "database.unavailable", "Database unavailable"),
+        EngineError::Db(_) => head(500, "internal", "Internal error"),
+        EngineError::Bus(_) => head(503, "bus.unavailable", "Bus unavailable"),
+    }
+}
+
+fn refusal_head(refusal: &Refusal) -> Head {
     let (status, title) = match refusal {
-        Refusal::OverrideNeedsAdmin => (StatusCode::FORBIDDEN, "Override needs admin"),
-        Refusal::NeedsAdmin => (StatusCode::FORBIDDEN, "Forbidden"),
-        Refusal::NotApplied { .. } => (StatusCode::CONFLICT, "Nothing applied"),
-        Refusal::FencingInFlight { .. } => (StatusCode::CONFLICT, "Fence may still act"),
-        Refusal::PlanMissing => (StatusCode::CONFLICT, "No plan"),
-        Refusal::HostUp { .. } => (StatusCode::CONFLICT, "Host is up"),
-        Refusal::StaleGeneration { .. } => (StatusCode::CONFLICT, "Stale generation"),
-        Refusal::StaleObservation { .. } => (StatusCode::CONFLICT, "Stale observation"),
-        Refusal::TooManySources { .. } => (StatusCode::CONFLICT, "Too many sources"),
-        Refusal::SourceUnknown { .. } => (StatusCode::NOT_FOUND, "Not found"),
-        Refusal::IdentityInUse { .. } => (StatusCode::CONFLICT, "Host is in use"),
-        Refusal::OperationLive { .. } => (StatusCode::CONFLICT, "Operation is live"),
-        Refusal::OperationOver { .. } => (StatusCode::CONFLICT, "Operation is over"),
-        Refusal::NotWaiting { .. } => (StatusCode::CONFLICT, "Operation does not wait"),
-        Refusal::UndoingInFlight { .. } => (StatusCode::CONFLICT, "Fence is being undone"),
-        Refusal::ConfirmationNotSufficient => (StatusCode::CONFLICT, "Confirmation does not suffice"),
-        Refusal::Attempt { .. } => (StatusCode::CONFLICT, "Attempt refused"),
-        Refusal::GateClosed { .. } => (StatusCode::CONFLICT, "Gate is closed"),
-        Refusal::BackendMissing { .. } => (StatusCode::CONFLICT, "No backend"),
-        Refusal::HostState(_) | Refusal::NotUp(_) => (StatusCode::CONFLICT, "Host is in another state"),
+        Refusal::OverrideNeedsAdmin => (403, "Override needs admin"),
+        Refusal::NeedsAdmin => (403, "Forbidden"),
+        Refusal::NotApplied { .. } => (409, "Nothing applied"),
+        Refusal::FencingInFlight { .. } => (409, "Fence may still act"),
+        Refusal::PlanMissing => (409, "No plan"),
+        Refusal::HostUp { .. } => (409, "Host is up"),
+        Refusal::StaleGeneration { .. } => (409, "Stale generation"),
+        Refusal::StaleObservation { .. } => (409, "Stale observation"),
+        Refusal::TooManySources { .. } => (409, "Too many sources"),
+        Refusal::SourceUnknown { .. } => (404, "Not found"),
+        Refusal::IdentityInUse { .. } => (409, "Host is in use"),
+        Refusal::OperationLive { .. } => (409, "Operation is live"),
+        Refusal::OperationOver { .. } => (409, "Operation is over"),
+        Refusal::NotWaiting { .. } => (409, "Operation does not wait"),
+        Refusal::UndoingInFlight { .. } => (409, "Fence is being undone"),
+        Refusal::ConfirmationNotSufficient => (409, "Confirmation does not suffice"),
+        Refusal::Attempt { .. } => (409, "Attempt refused"),
+        Refusal::GateClosed { .. } => (409, "Gate is closed"),
+        Refusal::BackendMissing { .. } => (409, "No backend"),
+        Refusal::HostState(_) | Refusal::NotUp(_) => (409, "Host is in another state"),
     };
-    (status, format!("fencing.{}", refusal.code()), title)
+    head(status, refusal.code(), title)
 }

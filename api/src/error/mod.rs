@@ -13,6 +13,7 @@ use ringfence_engine::EngineError;
 use ringfence_scheduler_hook::HookError;
 
 pub(crate) use self::answer::{ErrorBody, ErrorList};
+pub(crate) use self::head::engine_head;
 use crate::keystone::KeystoneError;
 use crate::role::Role;
 

@@ -132,26 +132,27 @@ pub(crate) struct NotRemoved;
 
 impl IntoResponses for NotCreated {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        errors(&[400, 401, 403, 409, 413, 415])
+        errors("ErrorList", &[400, 401, 403, 409, 413, 415])
     }
 }
 
 impl IntoResponses for NotChanged {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        errors(&[400, 401, 403, 404, 409, 412, 413, 415])
+        errors("ErrorList", &[400, 401, 403, 404, 409, 412, 413, 415])
     }
 }
 
 impl IntoResponses for NotRemoved {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        errors(&[401, 403, 404, 409, 412])
+        errors("ErrorList", &[401, 403, 404, 409, 412])
     }
 }
 
-fn errors(statuses: &[u16]) -> BTreeMap<String, RefOr<Response>> {
+/// These statuses, each with this body.
+pub(super) fn errors(body: &'static str, statuses: &[u16]) -> BTreeMap<String, RefOr<Response>> {
     let list = || {
         ContentBuilder::new()
-            .schema(Some(Ref::from_schema_name("ErrorList")))
+            .schema(Some(Ref::from_schema_name(body)))
             .build()
     };
     let error = || ResponseBuilder::new().content("application/json", list()).build();

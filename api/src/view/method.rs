@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::method_check::ChecksView;
+use super::shown::shown;
 use crate::ApiError;
 
 /// A configured way to do the tasks of one resource.
@@ -106,23 +107,8 @@ pub(crate) struct TimesView {
     pub lingers_s: Option<u32>,
 }
 
-impl Default for TimesView {
-    fn default() -> Self {
-        MethodTimes::default().into()
-    }
-}
-
-impl From<MethodTimes> for TimesView {
-    fn from(times: MethodTimes) -> Self {
-        Self {
-            attempt_timeout_s: times.attempt_timeout_s,
-            timeout_s: times.timeout_s,
-            retries: times.retries,
-            pause_ms: times.pause_ms,
-            settle_s: times.settle_s,
-            lingers_s: times.lingers_s,
-        }
-    }
+shown! { MethodTimes, TimesView:
+    attempt_timeout_s, timeout_s, retries, pause_ms, settle_s, lingers_s,
 }
 
 impl From<Method> for MethodView {
@@ -163,14 +149,6 @@ impl MethodBody {
             }
         }
         problems.into_result().map_err(ApiError::Malformed)?;
-        let times = MethodTimes {
-            attempt_timeout_s: self.times.attempt_timeout_s,
-            timeout_s: self.times.timeout_s,
-            retries: self.times.retries,
-            pause_ms: self.times.pause_ms,
-            settle_s: self.times.settle_s,
-            lingers_s: self.times.lingers_s,
-        };
         Ok(MethodDraft {
             name: self.name,
             resource: self.resource,
@@ -182,7 +160,7 @@ impl MethodBody {
                 .collect(),
             secrets,
             zone: self.zone,
-            times,
+            times: self.times.into(),
         })
     }
 }

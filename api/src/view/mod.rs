@@ -11,4 +11,5 @@ pub(crate) mod moves;
 pub(crate) mod operation;
 pub(crate) mod plan;
 pub(crate) mod segment;
+mod shown;
 pub(crate) mod subscription;

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::shown::shown;
+
 /// A failure domain with its policy.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SegmentView {
@@ -73,34 +75,8 @@ pub(crate) struct FencingView {
     pub at_most_percent: u32,
 }
 
-impl Default for FencingView {
-    fn default() -> Self {
-        FencingPolicy::default().into()
-    }
-}
-
-impl From<FencingPolicy> for FencingView {
-    fn from(policy: FencingPolicy) -> Self {
-        Self {
-            automatic: policy.automatic,
-            after_s: policy.after_s,
-            at_most: policy.at_most,
-            within_s: policy.within_s,
-            at_most_percent: policy.at_most_percent,
-        }
-    }
-}
-
-impl From<FencingView> for FencingPolicy {
-    fn from(view: FencingView) -> Self {
-        Self {
-            automatic: view.automatic,
-            after_s: view.after_s,
-            at_most: view.at_most,
-            within_s: view.within_s,
-            at_most_percent: view.at_most_percent,
-        }
-    }
+shown! { FencingPolicy, FencingView:
+    automatic, after_s, at_most, within_s, at_most_percent,
 }
 
 /// Which workloads of a FENCED host are started elsewhere, in which order, and how.
@@ -134,84 +110,14 @@ pub(crate) struct EvacuationView {
     pub spare_hosts: Vec<String>,
 }
 
-impl Default for EvacuationView {
-    fn default() -> Self {
-        EvacuationPolicy::default().into()
-    }
+shown! { EvacuationPolicy, EvacuationView:
+    automatic, workloads, metadata_key, priority_key, at_once, timeout_s, retries, stopped, failed, held,
+    spare_hosts,
 }
 
-impl From<EvacuationPolicy> for EvacuationView {
-    fn from(policy: EvacuationPolicy) -> Self {
-        Self {
-            automatic: policy.automatic,
-            workloads: policy.workloads,
-            metadata_key: policy.metadata_key,
-            priority_key: policy.priority_key,
-            at_once: policy.at_once,
-            timeout_s: policy.timeout_s,
-            retries: policy.retries,
-            stopped: policy.stopped,
-            failed: policy.failed,
-            held: policy.held,
-            spare_hosts: policy.spare_hosts,
-        }
-    }
-}
-
-impl From<EvacuationView> for EvacuationPolicy {
-    fn from(view: EvacuationView) -> Self {
-        Self {
-            automatic: view.automatic,
-            workloads: view.workloads,
-            metadata_key: view.metadata_key,
-            priority_key: view.priority_key,
-            at_once: view.at_once,
-            timeout_s: view.timeout_s,
-            retries: view.retries,
-            stopped: view.stopped,
-            failed: view.failed,
-            held: view.held,
-            spare_hosts: view.spare_hosts,
-        }
-    }
-}
-
-impl Default for PolicyView {
-    fn default() -> Self {
-        SegmentPolicy::default().into()
-    }
-}
-
-impl From<SegmentPolicy> for PolicyView {
-    fn from(policy: SegmentPolicy) -> Self {
-        Self {
-            self_fencing_timeout_s: policy.self_fencing_timeout_s,
-            settle_s: policy.settle_s,
-            restarts: policy.restarts,
-            restart_delay_s: policy.restart_delay_s,
-            auto_rejoin: policy.auto_rejoin,
-            rejoin_wait_s: policy.rejoin_wait_s,
-            workloads_zone: policy.workloads_zone,
-            fencing: policy.fencing.into(),
-            evacuation: policy.evacuation.into(),
-        }
-    }
-}
-
-impl From<PolicyView> for SegmentPolicy {
-    fn from(view: PolicyView) -> Self {
-        Self {
-            self_fencing_timeout_s: view.self_fencing_timeout_s,
-            settle_s: view.settle_s,
-            restarts: view.restarts,
-            restart_delay_s: view.restart_delay_s,
-            auto_rejoin: view.auto_rejoin,
-            rejoin_wait_s: view.rejoin_wait_s,
-            workloads_zone: view.workloads_zone,
-            fencing: view.fencing.into(),
-            evacuation: view.evacuation.into(),
-        }
-    }
+shown! { SegmentPolicy, PolicyView:
+    self_fencing_timeout_s, settle_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, workloads_zone,
+    fencing, evacuation,
 }
 
 impl From<Segment> for SegmentView {

@@ -26,13 +26,12 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use crate::args::{ConfigCommand, DbCommand, Format, Remote};
+use crate::args::{ConfigCommand, DbCommand, Format, Remote, RemoteArgs};
 use crate::command_line::{Cli, Command};
 use crate::commands::session::Session;
 use crate::config::{Environment, Settings};
 use crate::error::CliError;
-use crate::traces::{self, Traces};
-use crate::{logging, services};
+use crate::{logging, services, traces};
 
 /// The format in which a failure of this command is shown.
 #[must_use]
@@ -66,32 +65,22 @@ pub fn format_of(command: &Command) -> Format {
 }
 
 pub async fn run(command: Command, environment: &Environment) -> Result<(), CliError> {
+    let open = |remote: &RemoteArgs| Session::open(remote, environment);
     match command {
         Command::Standalone(args) => {
-            let settings = args.settings(environment)?;
-            let traces = observe("standalone", &settings)?;
-            ended(services::standalone::run(settings, args.demo).await, traces).await
+            let run = |settings| services::standalone::run(settings, args.demo);
+            serve("standalone", args.settings(environment)?, run).await
         }
         Command::Api(args) => {
-            let settings = args.settings(environment)?;
-            let traces = observe("api", &settings)?;
-            ended(services::api::run(settings).await, traces).await
+            let settings = args.settings("api.listen", environment)?;
+            serve("api", settings, services::api::run).await
         }
-        Command::Engine(args) => {
-            let settings = args.settings(environment)?;
-            let traces = observe("engine", &settings)?;
-            ended(services::engine::run(settings).await, traces).await
-        }
+        Command::Engine(args) => serve("engine", args.settings(environment)?, services::engine::run).await,
         Command::SchedulerHook(args) => {
-            let settings = args.settings(environment)?;
-            let traces = observe("scheduler-hook", &settings)?;
-            ended(services::scheduler_hook::run(settings).await, traces).await
+            let settings = args.settings("scheduler_hook.listen", environment)?;
+            serve("scheduler-hook", settings, services::scheduler_hook::run).await
         }
-        Command::Worker(args) => {
-            let settings = args.settings(environment)?;
-            let traces = observe("worker", &settings)?;
-            ended(services::worker::run(settings).await, traces).await
-        }
+        Command::Worker(args) => serve("worker", args.settings(environment)?, services::worker::run).await,
         Command::Db(args) => {
             let DbCommand::Migrate(args) = args.command;
             let settings = args.config.settings(environment, Vec::new())?;
@@ -111,38 +100,26 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Version(args) => version::run(&args.remote, environment).await,
         Command::Completions { shell } => completions(shell),
         Command::Manual { folder } => manual(folder.as_deref()),
-        Command::Host(args) => host::run(args.command, &mut Session::open(&args.remote, environment)?).await,
-        Command::Operation(args) => {
-            operation::run(args.command, &mut Session::open(&args.remote, environment)?).await
-        }
-        Command::Event(args) => {
-            event::run(args.command, &mut Session::open(&args.remote, environment)?).await
-        }
-        Command::Audit(args) => {
-            audit::run(args.command, &mut Session::open(&args.remote, environment)?).await
-        }
-        Command::Method(args) => {
-            method::run(args.command, &mut Session::open(&args.remote, environment)?).await
-        }
-        Command::Plan(args) => plan::run(args.command, &mut Session::open(&args.remote, environment)?).await,
-        Command::Segment(args) => {
-            segment::run(args.command, &mut Session::open(&args.remote, environment)?).await
-        }
-        Command::Subscription(args) => {
-            subscription::run(args.command, &mut Session::open(&args.remote, environment)?).await
-        }
+        Command::Host(args) => host::run(args.command, &mut open(&args.remote)?).await,
+        Command::Operation(args) => operation::run(args.command, &mut open(&args.remote)?).await,
+        Command::Event(args) => event::run(args.command, &mut open(&args.remote)?).await,
+        Command::Audit(args) => audit::run(args.command, &mut open(&args.remote)?).await,
+        Command::Method(args) => method::run(args.command, &mut open(&args.remote)?).await,
+        Command::Plan(args) => plan::run(args.command, &mut open(&args.remote)?).await,
+        Command::Segment(args) => segment::run(args.command, &mut open(&args.remote)?).await,
+        Command::Subscription(args) => subscription::run(args.command, &mut open(&args.remote)?).await,
     }
 }
 
-/// Starts the service's log and, where a collector is configured, its spans.
-fn observe(role: &'static str, settings: &Settings) -> Result<Option<Traces>, CliError> {
-    let (layer, traces) = traces::start(role, settings)?.unzip();
+/// Runs a service with its log and, where a collector is configured, its spans. The last spans are sent, whether the service has failed or not.
+async fn serve(
+    role: &'static str,
+    settings: Settings,
+    run: impl AsyncFnOnce(Settings) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let (layer, traces) = traces::start(role, &settings)?.unzip();
     logging::start(&settings.log, layer)?;
-    Ok(traces)
-}
-
-/// Sends the last spans, whether the service has failed or not.
-async fn ended(done: Result<(), CliError>, traces: Option<Traces>) -> Result<(), CliError> {
+    let done = run(settings).await;
     if let Some(traces) = traces {
         traces.stop().await;
     }

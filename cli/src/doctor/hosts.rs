@@ -114,7 +114,7 @@ fn plan_of<'a>(host: &Host, plans: &'a [Plan]) -> Option<&'a Plan> {
 
 /// What a worker has to serve so that the host's cloud is told of a fence.
 fn workloads_of(host: &Host, segments: &[Segment]) -> Option<(Resource, String)> {
-    if host.backend.abilities().is_none() || host.cloud.is_none() {
+    if !host.backend.is_asked() || host.cloud.is_none() {
         return None;
     }
     let segment = segments.iter().find(|segment| segment.id == host.segment_id);

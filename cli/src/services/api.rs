@@ -1,8 +1,9 @@
 //! `ringfence api`.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use ringfence_api::{ApiConfig, Application, ServerTls};
+use ringfence_api::{ApiConfig, Application, ServerTls, StartError};
 use ringfence_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
@@ -16,35 +17,22 @@ use crate::traces;
 const THREADS: usize = 2;
 
 /// Between two checks whether the token of an open stream is still valid.
-pub const RECHECK_EVERY: Duration = Duration::from_secs(30);
+const RECHECK_EVERY: Duration = Duration::from_secs(30);
 
 /// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     listen::check("api.listen", settings.api.listen)?;
     let tokens = identity::tokens(&settings)?;
-    let keystone = identity::keystone(&settings.keystone)?;
-    let tls = settings.api_tls()?;
-    let tls = tls.map(|files| ServerTls::open(files, now())).transpose();
-    let tls = tls.map_err(fault)?;
+    let config = config("api", &settings, settings.api.listen)?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("api", &settings.engine.name, &settings)?;
     let Some(db) = parts::database("api", &settings, &stop).await? else {
         return Ok(());
     };
     let engine = parts::engine("api", &settings, db, bus, keys).await?;
-    let config = ApiConfig {
-        listen: settings.api.listen,
-        max_body_bytes: settings.api.max_body_bytes,
-        threads: THREADS,
-        are_metrics_public: settings.metrics.public,
-        tls,
-        keystone,
-        limits: identity::limits(&settings.api),
-        streams: identity::streams(&settings.api),
-        recheck_every: RECHECK_EVERY,
-    };
-    let mut application = Application::build(config, engine.clone(), tokens).map_err(fault)?;
+    let mut application =
+        Application::build(config, engine.clone(), tokens).map_err(|error| fault("api", error))?;
     traces::register_metrics(application.metrics());
     let reload = application.reload();
     hangup::on_signal(move || reload.now(now()))?;
@@ -55,11 +43,38 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
 /// Serves requests, and publishes the messages of their decisions.
 async fn serve(application: Application, engine: Engine, stop: CancellationToken) -> Result<(), CliError> {
     let writer = engine.start_writer();
-    let served = application.run(stop).await.map_err(fault);
+    let served = application.run(stop).await.map_err(|error| fault("api", error));
     writer.stop().await;
     served
 }
 
-fn fault(error: ringfence_api::StartError) -> CliError {
-    CliError::service("api", "cannot serve", error)
+/// What an API goes by, and what the scheduler hook has of it.
+pub fn config(service: &'static str, settings: &Settings, listen: SocketAddr) -> Result<ApiConfig, CliError> {
+    let keystone = identity::keystone(&settings.keystone)?;
+    let tls = settings.api_tls()?;
+    let tls = tls.map(|files| ServerTls::open(files, now())).transpose();
+    Ok(ApiConfig {
+        tls: tls.map_err(|error| fault(service, error))?,
+        keystone,
+        ..without_tls(settings, listen)
+    })
+}
+
+/// The same in plain HTTP, and without a Keystone.
+pub fn without_tls(settings: &Settings, listen: SocketAddr) -> ApiConfig {
+    ApiConfig {
+        listen,
+        max_body_bytes: settings.api.max_body_bytes,
+        threads: THREADS,
+        are_metrics_public: settings.metrics.public,
+        tls: None,
+        keystone: None,
+        limits: identity::limits(&settings.api),
+        streams: identity::streams(&settings.api),
+        recheck_every: RECHECK_EVERY,
+    }
+}
+
+pub fn fault(service: &'static str, error: StartError) -> CliError {
+    CliError::service(service, "cannot serve", error)
 }

@@ -197,7 +197,6 @@ pub async fn engine(
             down_after: TimeDelta::seconds(i64::try_from(settings.openstack.down_after_s).unwrap_or(60)),
             adopt: adopted(settings)?,
         },
-        ..EngineConfig::default()
     };
     let parts = Parts {
         db,

@@ -10,22 +10,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng;
-use ringfence_api::{ApiConfig, Application, Role, Tokens};
+use ringfence_api::{Application, Role, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
 use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
 use serde_json::json;
 
-use super::api::RECHECK_EVERY;
-use super::{demo, greeting, home, identity, listen, parts, stop};
+use super::{api, demo, greeting, home, listen, parts, stop};
 use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
 use crate::tokens;
 use crate::traces;
 
-/// Threads that serve requests.
-const THREADS: usize = 2;
 /// How long claimed attempts may go on when the service is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -107,19 +104,8 @@ fn check_loopback(listen: SocketAddr) -> Result<(), CliError> {
 
 fn listen(home: &Home, settings: &Settings, engine: Engine) -> Result<Application, CliError> {
     let fault = |e| CliError::service("standalone", "cannot serve", e);
-    let listen = settings.standalone.listen;
     let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;
-    let config = ApiConfig {
-        listen,
-        max_body_bytes: settings.api.max_body_bytes,
-        threads: THREADS,
-        are_metrics_public: settings.metrics.public,
-        tls: None,
-        keystone: None,
-        limits: identity::limits(&settings.api),
-        streams: identity::streams(&settings.api),
-        recheck_every: RECHECK_EVERY,
-    };
+    let config = api::without_tls(settings, settings.standalone.listen);
     let hook = parts::hook(settings, engine.db().clone(), engine.clock())?;
     let application = Application::build(config, engine, tokens).map_err(fault)?;
     Ok(application.with_hook(hook))

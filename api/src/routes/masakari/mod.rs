@@ -7,12 +7,16 @@ mod fault;
 mod notification;
 mod version;
 
+use std::collections::BTreeMap;
+
 use actix_web::error::PayloadError;
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use ringfence_core::{FailureState, FencingState, HostState, OperationKind, Refusal, Report};
 use ringfence_engine::{Context, EngineError};
 use serde_json::{Value, json};
+use utoipa::IntoResponses;
+use utoipa::openapi::{RefOr, Response};
 use uuid::Uuid;
 
 pub(crate) use self::fault::{Fault, FaultBody};
@@ -20,6 +24,7 @@ use self::notification::{Kind, Notification, NotificationBody};
 use crate::auth::identify;
 use crate::body::whole;
 use crate::role::Role;
+use crate::routes::configured::errors;
 use crate::state::State;
 
 /// The name under which the monitors' words are on record.
@@ -27,12 +32,19 @@ const SOURCE: &str = "masakari";
 /// Seconds within which a repeated notification of a host counts as said twice, as in Masakari.
 const DUPLICATE_WITHIN_S: i64 = 180;
 
+/// Why a notification is not taken: for the description of the API.
+struct NotTaken;
+
+impl IntoResponses for NotTaken {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        errors("FaultBody", &[400, 401, 403, 406, 409, 413, 429, 503])
+    }
+}
+
 /// Takes a notification of one of Masakari's monitors.
 #[utoipa::path(post, path = "/v1/notifications", operation_id = "notify_as_masakari", tag = "masakari",
     request_body = NotificationBody,
-    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
-        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
-        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
+    responses((status = 202, body = Object), NotTaken))]
 pub(crate) async fn notify(
     state: web::Data<State>,
     request: HttpRequest,
@@ -45,9 +57,7 @@ pub(crate) async fn notify(
 #[utoipa::path(post, path = "/v1/{project_id}/notifications", operation_id = "notify_as_masakari_in_project", tag = "masakari",
     params(("project_id" = String, Path, description = "any")),
     request_body = NotificationBody,
-    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
-        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
-        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
+    responses((status = 202, body = Object), NotTaken))]
 pub(crate) async fn notify_in_project(
     state: web::Data<State>,
     request: HttpRequest,
@@ -60,9 +70,7 @@ pub(crate) async fn notify_in_project(
 #[utoipa::path(post, path = "/clouds/{cloud}/v1/notifications", operation_id = "notify_as_masakari_of_cloud", tag = "masakari",
     params(("cloud" = String, Path, description = "By what name Ringfence knows the cloud")),
     request_body = NotificationBody,
-    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
-        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
-        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
+    responses((status = 202, body = Object), NotTaken))]
 pub(crate) async fn notify_of_cloud(
     state: web::Data<State>,
     cloud: web::Path<String>,
@@ -77,9 +85,7 @@ pub(crate) async fn notify_of_cloud(
     tag = "masakari",
     params(("cloud" = String, Path, description = "By what name Ringfence knows the cloud"), ("project_id" = String, Path, description = "any")),
     request_body = NotificationBody,
-    responses((status = 202, body = Object), (status = 400, body = FaultBody), (status = 401, body = FaultBody),
-        (status = 403, body = FaultBody), (status = 406, body = FaultBody), (status = 409, body = FaultBody), (status = 413, body = FaultBody),
-        (status = 429, body = FaultBody), (status = 503, body = FaultBody)))]
+    responses((status = 202, body = Object), NotTaken))]
 pub(crate) async fn notify_of_cloud_in_project(
     state: web::Data<State>,
     path: web::Path<(String, String)>,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::plan::{LastTimeView, ResolvedPlanView};
 use super::sets::{SetProspectView, StormBrakeView};
-use crate::ApiError;
+use crate::error::engine_head;
 use crate::view::gates::GatesView;
 
 /// What a fence would do now.
@@ -157,7 +157,7 @@ impl VerdictView {
     }
 
     fn refused(error: &EngineError) -> Self {
-        let (status, code, title) = ApiError::head_of(error);
+        let (status, code, title) = engine_head(error);
         Self {
             outcome: "refused",
             status: status.as_u16(),

@@ -86,7 +86,7 @@ async fn judge_watchers(
     hosts: &[ListedHost],
     report: &mut Report,
 ) -> Result<(), DbError> {
-    let asked = hosts.iter().filter(|host| host.backend.abilities().is_some());
+    let asked = hosts.iter().filter(|host| host.backend.is_asked());
     let mut by_cloud: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
     for host in asked {
         let of = by_cloud.entry(host.cloud.as_deref()).or_default();

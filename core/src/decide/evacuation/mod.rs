@@ -17,7 +17,7 @@ pub(super) use self::telling::{failed, news, told};
 pub(super) use self::workloads::{another_at_it, cut_off_by, listed, look_again, open_spare};
 use super::draft::after_ms;
 use super::{Draft, TAKE_OVER_MS};
-use crate::platform::can_be_evacuated;
+use crate::platform::platform_of;
 use crate::{
     Actor, EvacuationWork, FailureState, FencingKind, Gate, HostState, Operation, OperationId, OperationKind,
     Refusal, Reply, SegmentPolicy, Stage, Task, Work, WorkloadStep, gates,
@@ -107,7 +107,7 @@ pub(super) fn is_expected_by(state: &HostState, policy: &SegmentPolicy) -> bool 
     policy.evacuation.automatic
         && is_open
         && host.failure_state != FailureState::Up
-        && can_be_evacuated(state)
+        && platform_of(state).is_some()
 }
 
 fn gate(draft: &Draft) -> Gate {
@@ -131,9 +131,7 @@ fn begin(draft: &mut Draft, operation: Operation) {
 }
 
 fn new_operation(draft: &Draft, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
-    if !can_be_evacuated(&draft.state) {
-        return None;
-    }
+    platform_of(&draft.state)?;
     let evacuation = &draft.state.policy.evacuation;
     let metadata_keys = vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()];
     let stages = vec![

@@ -1,0 +1,7 @@
+//! From the request for a fence to FENCED.
+
+mod heard;
+mod on_paper;
+mod stages;
+mod sufficient;
+mod workers;

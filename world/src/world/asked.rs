@@ -1,0 +1,153 @@
+//! What people ask for, and what sources say.
+
+use chrono::TimeDelta;
+use ringfence_core::*;
+use uuid::Uuid;
+
+use super::World;
+use crate::plans;
+
+impl World {
+    pub fn fence(&mut self) -> Result<Reply, Refusal> {
+        let input = Input::Fence {
+            operation_id: OperationId(self.next_id()),
+            plan: Some(self.plan.clone()),
+            reason: "no heartbeat".to_owned(),
+            actor: plans::person("anna"),
+        };
+        self.give(input)
+    }
+
+    pub fn rejoin(&mut self, boot_confirmed: bool) -> Result<Reply, Refusal> {
+        self.is_hearsay |= boot_confirmed;
+        let input = Input::Rejoin {
+            operation_id: OperationId(self.next_id()),
+            reason: "repaired".to_owned(),
+            actor: plans::person("anna"),
+            boot_confirmed,
+        };
+        self.give(input)
+    }
+
+    pub fn confirm(&mut self, generation: u32, actor: Actor, override_up: bool) -> Result<Reply, Refusal> {
+        self.is_hearsay |= self.site.harm();
+        let input = Input::Confirm {
+            operation_id: OperationId(self.next_id()),
+            generation: Generation(generation),
+            reason: "I pulled the plug".to_owned(),
+            actor,
+            override_up,
+            sufficient_sets: self.plan.sufficient_sets.clone(),
+        };
+        self.give(input)
+    }
+
+    pub fn evacuate(&mut self) -> Result<Reply, Refusal> {
+        let input = Input::Evacuate {
+            operation_id: OperationId(self.next_id()),
+            reason: "its servers are missed".to_owned(),
+            actor: plans::person("anna"),
+        };
+        self.give(input)
+    }
+
+    pub fn released(&mut self, generation: u32, methods: &[&str], actor: Actor) -> Result<Reply, Refusal> {
+        let input = Input::ConfirmReleased {
+            generation: Generation(generation),
+            methods: methods.iter().map(|name| (*name).to_owned()).collect(),
+            reason: "the switch was thrown away".to_owned(),
+            actor,
+        };
+        self.give(input)
+    }
+
+    pub fn live_id(&self) -> OperationId {
+        let live = self.state.operation.as_ref();
+        live.map_or(OperationId(Uuid::nil()), |operation| operation.id)
+    }
+
+    pub fn cancel(&mut self) -> Result<Reply, Refusal> {
+        let operation_id = self.live_id();
+        self.give(Input::Cancel {
+            operation_id,
+            reason: "a mistake".to_owned(),
+            actor: plans::person("anna"),
+        })
+    }
+
+    pub fn retry(&mut self) -> Result<Reply, Refusal> {
+        let operation_id = self.live_id();
+        self.give(Input::Retry {
+            operation_id,
+            reason: "mended".to_owned(),
+            actor: plans::person("anna"),
+        })
+    }
+
+    pub fn see(&mut self, state: FailureState) -> Result<Reply, Refusal> {
+        self.see_boot(state, None)
+    }
+
+    pub fn see_boot(&mut self, state: FailureState, boot: Option<&str>) -> Result<Reply, Refusal> {
+        match state {
+            FailureState::Up => {
+                self.site.link("monitor", true);
+                self.site.wake_up();
+                self.told_boot = self.site.boot;
+                self.told_alive_at = self.real;
+            }
+            FailureState::Unreachable => self.site.link("monitor", false),
+            FailureState::Unknown => {}
+        }
+        let boot = boot.map(|id| Boot {
+            id: Some(id.to_owned()),
+            booted_at: None,
+        });
+        self.say("monitor", state, 0, boot)
+    }
+
+    /// A source says what it saw so many milliseconds ago, whether it is so or not.
+    pub fn say(
+        &mut self,
+        source: &str,
+        state: FailureState,
+        age_ms: i64,
+        boot: Option<Boot>,
+    ) -> Result<Reply, Refusal> {
+        let observed_at = self.now - TimeDelta::milliseconds(age_ms);
+        let known = self.last_seen.get(source).copied();
+        let is_up = state == FailureState::Up;
+        if is_up {
+            self.last_seen.insert(
+                source.to_owned(),
+                known.map_or(observed_at, |at| at.max(observed_at)),
+            );
+        }
+        self.report(Report {
+            state,
+            source: source.to_owned(),
+            observed_at,
+            last_seen_at: known.filter(|_| !is_up),
+            silent_since: None,
+            boot,
+        })
+    }
+
+    /// A report arrives.
+    pub fn report(&mut self, report: Report) -> Result<Reply, Refusal> {
+        if report.alive_at().is_some() {
+            self.told_at = self.real;
+        }
+        let operation_id = OperationId(self.next_id());
+        self.give(Input::FailureState { operation_id, report })
+    }
+
+    /// The monitor says UNREACHABLE every five seconds, for so long.
+    pub fn stays_silent(&mut self, seconds: i64) {
+        for _ in 0..seconds / 5 {
+            self.pass(5_000);
+            drop(self.see(FailureState::Unreachable));
+        }
+        self.pass(seconds % 5 * 1_000);
+    }
+}
