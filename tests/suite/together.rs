@@ -44,10 +44,7 @@ async fn hosts_that_are_fenced_at_once_are_fenced_each_by_itself(ground: Ground)
         }
         if lies(number) {
             let never = Fault::forever(FaultKind::Refuse);
-            stack
-                .simulators
-                .set_fault(&name(number), Resource::Power, Some(never))
-                .unwrap();
+            stack.set_fault(&name(number), Resource::Power, Some(never));
         }
     }
     // A name that is not there among them.

@@ -38,12 +38,7 @@ async fn what_has_changed_since_it_was_looked_at_is_not_confirmed() {
     ]);
     until_there(&place.file("asked")).await;
     let fence = place.client.fence("h1").await;
-    let cancel = format!("/operations/{}/cancel", fence["id"].as_str().unwrap());
-    place
-        .client
-        .post(&cancel, json!({ "reason": "test" }))
-        .await
-        .ok(200);
+    place.client.cancel(&fence, "test").await;
     std::fs::write(place.file("go"), "").unwrap();
     failed(&ended(child).await, &["h1 has changed since it was looked at"]);
     assert!(!place.is_fenced("h1").await);
