@@ -36,7 +36,7 @@ impl Call {
         if_match(&self.request)
     }
 
-    /// The same for a change, which is made only at the revision that `If-Match` demands.
+    /// Refuses a caller whose role is not enough for a change; else who it is, and that only the revision of `If-Match` is changed.
     pub fn require_to_change(&self, needs: Role) -> Result<Context, ApiError> {
         Ok(self.require(needs)?.only_at(self.if_match()?))
     }
