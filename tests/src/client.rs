@@ -198,10 +198,32 @@ impl Client {
     }
 
     pub async fn until_fenced(&self, host: &str) -> Value {
-        self.until(&format!("/hosts/{host}"), |host| {
-            host["fencing_state"] == "FENCED"
-        })
-        .await
+        let path = format!("/hosts/{host}");
+        self.until(&path, |host| host["fencing_state"] == "FENCED").await
+    }
+
+    pub async fn until_unfenced(&self, host: &str) -> Value {
+        let path = format!("/hosts/{host}");
+        self.until(&path, |host| host["fencing_state"] == "UNFENCED")
+            .await
+    }
+
+    pub async fn cancel(&self, operation: &Value, reason: &str) -> Value {
+        let path = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
+        self.post(&path, json!({ "reason": reason })).await.ok(200)
+    }
+
+    pub async fn retry(&self, operation: &Value, reason: &str) -> Value {
+        let path = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
+        self.post(&path, json!({ "reason": reason })).await.ok(200)
+    }
+
+    /// Waits until a worker carries out the operation's first attempt.
+    pub async fn until_claimed(&self, operation: &Value) {
+        let path = format!("/operations/{}", operation["id"].as_str().unwrap());
+        let first = |operation: &Value| operation["stages"][0]["tasks"][0]["attempts"][0].clone();
+        self.until(&path, |operation| first(operation)["status"] == "claimed")
+            .await;
     }
 
     /// Waits until the operation has ended or needs an operator.

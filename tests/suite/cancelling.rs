@@ -3,7 +3,7 @@
 use ringfence_core::Resource;
 use ringfence_simulators::{Fault, FaultKind};
 use ringfence_tests::{Ground, Stack, power_plan};
-use serde_json::{Value, json};
+use serde_json::json;
 
 crate::on_both_grounds!(
     a_fence_cancelled_before_its_claim_does_nothing,
@@ -12,21 +12,12 @@ crate::on_both_grounds!(
     an_operation_that_has_ended_cannot_be_cancelled,
 );
 
-async fn cancel(stack: &Stack, operation: &Value) -> Value {
-    let path = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .post(&path, json!({ "reason": "changed my mind" }))
-        .await
-        .ok(200)
-}
-
 async fn a_fence_cancelled_before_its_claim_does_nothing(ground: Ground) {
     let mut stack = Stack::start_without_workers(ground).await;
     stack.plan(power_plan()).await;
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
-    let cancelled = cancel(&stack, &operation).await;
+    let cancelled = stack.client.cancel(&operation, "changed my mind").await;
     assert_eq!(cancelled["status"], "cancelled");
     assert_eq!(
         cancelled["stages"][0]["tasks"][0]["attempts"][0]["status"],
@@ -44,20 +35,11 @@ async fn a_result_after_the_cancellation_changes_nothing(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let slow = Fault::new(FaultKind::Slow, None, Some(400)).unwrap();
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(slow))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(slow));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
-    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .until(&path, |o| {
-            o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed"
-        })
-        .await;
-    cancel(&stack, &operation).await;
+    stack.client.until_claimed(&operation).await;
+    stack.client.cancel(&operation, "changed my mind").await;
     // The worker goes on with the attempt to its end, and its result is recorded in the audit trail.
     stack.until_audited("h1", "result.ignored").await;
     assert_eq!(stack.client.host("h1").await["fencing_state"], "UNFENCED");
@@ -75,7 +57,10 @@ async fn a_fence_cancelled_after_its_proof_keeps_the_host_fenced(ground: Ground)
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_fenced("h1").await;
-    assert_eq!(cancel(&stack, &operation).await["status"], "cancelled");
+    assert_eq!(
+        stack.client.cancel(&operation, "changed my mind").await["status"],
+        "cancelled"
+    );
     assert_eq!(stack.client.host("h1").await["fencing_state"], "FENCED");
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], true);
     stack.stop().await;

@@ -64,10 +64,7 @@ async fn a_device_that_stops_answering_is_found_by_its_checks(ground: Ground) {
     let audit = stack.client.get("/audit?limit=1000").await.ok(200);
     let hosts = stack.client.get("/hosts").await.ok(200);
 
-    stack
-        .simulators
-        .set_fault("h2", Resource::Power, silent())
-        .unwrap();
+    stack.set_fault("h2", Resource::Power, silent());
     let failing = until_checks(&stack, "power", |checks| checks["failing"] == 1).await;
     assert_eq!(failing["outcome"], "unknown", "{failing}");
     assert!(failing["failing_since"].is_string(), "{failing}");
@@ -115,7 +112,7 @@ async fn a_device_that_stops_answering_is_found_by_its_checks(ground: Ground) {
     })
     .await;
 
-    stack.simulators.set_fault("h2", Resource::Power, None).unwrap();
+    stack.set_fault("h2", Resource::Power, None);
     until_checks(&stack, "power", |checks| checks["failing"] == 0).await;
     // The checks have changed nothing about the host.
     assert_eq!(stack.client.get("/events?limit=1000").await.ok(200), events);
@@ -144,10 +141,7 @@ async fn a_host_with_a_live_operation_is_not_checked(ground: Ground) {
     let stack = stack(ground, options).await;
     stack.plan(power_plan()).await;
     until_checks(&stack, "power", |checks| checks["answered"] == 2).await;
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, silent())
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, silent());
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let settled = stack.client.until_settled(&operation).await;
@@ -162,12 +156,7 @@ async fn a_host_with_a_live_operation_is_not_checked(ground: Ground) {
     let after = checks(&stack, "power").await;
     assert_eq!(at(&before, 0), at(&after, 0));
     // The silence during the fence did not count as a failed check.
-    let cancel = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .post(&cancel, json!({ "reason": "test" }))
-        .await
-        .ok(200);
+    stack.client.cancel(&operation, "test").await;
     eventually(async || at(&checks(&stack, "power").await, 0) != at(&before, 0)).await;
     stack.stop().await;
 }
@@ -185,10 +174,7 @@ async fn checks_pause_while_many_hosts_are_being_fenced(ground: Ground) {
     until_checks(&stack, "power", |checks| checks["answered"] == STORM + 1).await;
     for number in 1..=STORM {
         let name = format!("h{number}");
-        stack
-            .simulators
-            .set_fault(&name, Resource::Power, silent())
-            .unwrap();
+        stack.set_fault(&name, Resource::Power, silent());
         stack.client.fence(&name).await;
     }
     // The healthy host sorts last.
@@ -213,9 +199,7 @@ async fn checks_pause_while_many_hosts_are_being_fenced(ground: Ground) {
     assert_eq!(last().await, before);
     // The storm ends, and checks go on.
     for operation in running["operations"].as_array().unwrap() {
-        let cancel = format!("/operations/{}/cancel", operation["id"].as_str().unwrap());
-        let reason = json!({ "reason": "test" });
-        stack.client.post(&cancel, reason).await.ok(200);
+        stack.client.cancel(operation, "test").await;
     }
     eventually(async || last().await != before).await;
     stack.stop().await;

@@ -34,15 +34,12 @@ async fn failed_fence(stack: &Stack) {
     let policy = json!({ "restarts": 1, "restart_delay_s": 15 });
     stack.client.set_default_policy(policy).await.ok(200);
     let refuse = Fault::forever(FaultKind::Refuse);
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(refuse))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(refuse));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
     assert_eq!(operation["status"], "needs_operator", "{operation}");
-    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
+    stack.set_fault("h1", Resource::Power, None);
 }
 
 async fn a_fence_that_waits_when_the_clock_is_set_back_goes_on(ground: Ground) {

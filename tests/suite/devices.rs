@@ -207,12 +207,7 @@ async fn a_silent_ipmi_bmc_fences_once_it_answers_again(ground: Ground) {
     assert!(bmc.is_powered().unwrap());
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
     bmc.wake().unwrap();
-    let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .post(&retry, json!({ "reason": "the BMC answers again" }))
-        .await
-        .ok(200);
+    stack.client.retry(&operation, "the controller is back").await;
     stack.client.until_fenced("h1").await;
     assert!(!bmc.is_powered().unwrap());
     assert_secrets_are_nowhere(&stack, &[IpmiBmc::PASSWORD]).await;

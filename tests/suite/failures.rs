@@ -24,21 +24,12 @@ async fn the_task_of_a_worker_killed_during_an_off_goes_on_with_another_worker(g
         .post("/plans", json!({ "name": "default", "stages": power_plan() }))
         .await
         .ok(201);
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Silent)))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Silent)));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
-    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .until(&path, |o| {
-            o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed"
-        })
-        .await;
+    stack.client.until_claimed(&operation).await;
     stack.workers.remove(0).abandon();
-    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
+    stack.set_fault("h1", Resource::Power, None);
     stack.add_worker().await;
     stack.client.until_fenced("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -190,19 +181,10 @@ async fn a_database_that_restarts_loses_no_fence() {
     let mut stack = Stack::start_with(Site::with_own_peers().await, StackOptions::default()).await;
     stack.plan(power_plan()).await;
     let slow = Fault::new(FaultKind::Slow, None, Some(500)).unwrap();
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(slow))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(slow));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
-    let path = format!("/operations/{}", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .until(&path, |o| {
-            o["stages"][0]["tasks"][0]["attempts"][0]["status"] == "claimed"
-        })
-        .await;
+    stack.client.until_claimed(&operation).await;
     let mut postgres = stack.site.postgres.take().unwrap();
     let postgres = tokio::task::spawn_blocking(move || {
         postgres.crash().unwrap();

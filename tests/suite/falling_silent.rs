@@ -72,9 +72,7 @@ async fn hosts_that_fall_silent_are_fenced_until_the_storm_brake_holds(ground: G
         ]
     );
 
-    let retry = format!("/operations/{}/retry", held["id"].as_str().unwrap());
-    let reason = json!({ "reason": "the rack has lost its power" });
-    let gone_on = stack.client.post(&retry, reason).await.ok(200);
+    let gone_on = stack.client.retry(&held, "the rack has lost its power").await;
     assert_eq!(gone_on["is_held_by_brake"], false);
     stack.client.until_fenced("h3").await;
     stack.judge("h3").await;

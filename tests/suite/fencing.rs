@@ -137,10 +137,7 @@ async fn storage_and_network_fence_without_power(ground: Ground) {
 async fn storage_alone_does_not_suffice(ground: Ground) {
     let stack = Stack::start_with_short_attempts(ground).await;
     stack.plan(cut_off()).await;
-    stack
-        .simulators
-        .set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Lie)))
-        .unwrap();
+    stack.set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Lie)));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -188,10 +185,7 @@ async fn a_level_fails_and_the_next_is_used(ground: Ground) {
 async fn all_fail_and_a_person_confirms(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -222,10 +216,7 @@ async fn all_fail_and_a_person_confirms(ground: Ground) {
 async fn fence_with_fault(ground: Ground, kind: FaultKind) -> (Stack, Value) {
     let stack = Stack::start_with_short_attempts(ground).await;
     stack.plan(power_plan()).await;
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(Fault::forever(kind)))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(Fault::forever(kind)));
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     let operation = stack.client.until_settled(&operation).await;
@@ -250,13 +241,8 @@ async fn a_silent_bmc_never_opens_the_evacuate_gate(ground: Ground) {
     assert_eq!(operation["status"], "needs_operator");
     stack.judge("h1").await;
     assert_eq!(stack.client.gates("h1").await["evacuate"]["allowed"], false);
-    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
-    let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .post(&retry, json!({ "reason": "the BMC is back" }))
-        .await
-        .ok(200);
+    stack.set_fault("h1", Resource::Power, None);
+    stack.client.retry(&operation, "the BMC is back").await;
     stack.client.until_fenced("h1").await;
     assert!(!stack.simulators.may_write("h1"));
     stack.stop().await;
@@ -279,14 +265,11 @@ async fn a_flapping_bmc_is_not_believed_while_it_reads_on(ground: Ground) {
 async fn five_equal_requests_are_one_operation(ground: Ground) {
     let stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
-    stack
-        .simulators
-        .set_fault(
-            "h1",
-            Resource::Power,
-            Some(Fault::new(FaultKind::Slow, None, Some(300)).unwrap()),
-        )
-        .unwrap();
+    stack.set_fault(
+        "h1",
+        Resource::Power,
+        Some(Fault::new(FaultKind::Slow, None, Some(300)).unwrap()),
+    );
     stack.hang("h1").await;
     let requests = (0..5).map(|_| {
         let client = stack.client.clone();

@@ -182,7 +182,7 @@ async fn a_worker_that_falls_silent_is_counted(ground: Ground) {
     let mut stack = Stack::start(ground).await;
     stack.plan(power_plan()).await;
     let silent = Some(Fault::forever(FaultKind::Silent));
-    stack.simulators.set_fault("h1", Resource::Power, silent).unwrap();
+    stack.set_fault("h1", Resource::Power, silent);
     stack.hang("h1").await;
     stack.client.fence("h1").await;
     stack

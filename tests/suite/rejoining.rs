@@ -175,10 +175,7 @@ async fn a_returning_host_is_taken_back_automatically_where_the_segment_says_so(
     let fence = stack.client.fence("h1").await;
     stack.client.until_settled(&fence).await;
     let _monitor = stack.client.keep_seeing("h1");
-    stack
-        .client
-        .until("/hosts/h1", |host| host["fencing_state"] == "UNFENCED")
-        .await;
+    stack.client.until_unfenced("h1").await;
     stack.stop().await;
 }
 
@@ -281,10 +278,7 @@ async fn an_admin_can_confirm_the_release_of_a_lost_device(ground: Ground) {
     let path = "/hosts/h1/confirm-released";
     let early = stack.client.post(path, word(1, json!(["network"]))).await;
     assert_eq!((early.status, early.code()), (409, "fencing.host.state"));
-    stack
-        .simulators
-        .set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Refuse)))
-        .unwrap();
+    stack.set_fault("h1", Resource::Network, Some(Fault::forever(FaultKind::Refuse)));
     stack
         .client
         .seen_with_boot("h1", "UP", Some("boot-2"))

@@ -26,10 +26,7 @@ async fn with_policy_and(ground: Ground, policy: serde_json::Value, options: Sta
     let stack = Stack::start_with(Site::new(ground).await, options).await;
     stack.plan(power_plan()).await;
     stack.client.set_default_policy(policy).await.ok(200);
-    stack
-        .simulators
-        .set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)))
-        .unwrap();
+    stack.set_fault("h1", Resource::Power, Some(Fault::forever(FaultKind::Refuse)));
     stack
 }
 
@@ -57,7 +54,7 @@ async fn a_decision_that_is_due_before_the_next_pass_is_made_in_time(ground: Gro
         ..StackOptions::default()
     };
     let stack = with_policy_and(ground, json!({ "settle_s": 2 }), options).await;
-    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
+    stack.set_fault("h1", Resource::Power, None);
     stack.hang("h1").await;
     stack.client.fence("h1").await;
     let host = stack.client.until_fenced("h1").await;
@@ -130,7 +127,7 @@ async fn a_failed_fence_restarts_automatically_where_the_segment_says_so(ground:
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_settled(&operation).await;
-    stack.simulators.set_fault("h1", Resource::Power, None).unwrap();
+    stack.set_fault("h1", Resource::Power, None);
     stack.client.until_fenced("h1").await;
     let types = stack.client.event_types("h1").await;
     assert!(types.contains(&"operation.restarted".to_owned()), "{types:?}");
@@ -180,12 +177,7 @@ async fn a_clock_that_is_moved_by_a_day_strands_no_operation(ground: Ground) {
         ask.await.status == 200
     })
     .await;
-    let retry = format!("/operations/{}/retry", operation["id"].as_str().unwrap());
-    stack
-        .client
-        .post(&retry, json!({ "reason": "the clock is right again" }))
-        .await
-        .ok(200);
+    stack.client.retry(&operation, "the clock is right again").await;
     stack.client.until_fenced("h1").await;
     stack.stop().await;
 }

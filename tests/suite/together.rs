@@ -44,10 +44,7 @@ async fn hosts_that_are_fenced_together_are_decided_separately(ground: Ground) {
         }
         if lies(number) {
             let never = Fault::forever(FaultKind::Refuse);
-            stack
-                .simulators
-                .set_fault(&name(number), Resource::Power, Some(never))
-                .unwrap();
+            stack.set_fault(&name(number), Resource::Power, Some(never));
         }
     }
     // An unknown host is among them.

@@ -1,6 +1,6 @@
 //! What is shown, and taken in, as it is in the rules.
 
-/// Makes a part of the rules what is shown of it and the other way round: the fields are the same, and are named once.
+/// Converts a part of the rules to what is shown of it, and back. Both have these fields.
 macro_rules! shown {
     ($rules:ty, $view:ty: $($field:ident),+ $(,)?) => {
         impl From<$rules> for $view {

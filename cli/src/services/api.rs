@@ -60,7 +60,7 @@ pub fn config(service: &'static str, settings: &Settings, listen: SocketAddr) ->
     })
 }
 
-/// The same in plain HTTP, and without a Keystone.
+/// What an API in plain HTTP and without a Keystone goes by.
 pub fn without_tls(settings: &Settings, listen: SocketAddr) -> ApiConfig {
     ApiConfig {
         listen,

@@ -12,7 +12,7 @@ use ringfence_bus::{Bus, Queue};
 use ringfence_core::{FailureState, Resource, Segment};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
-use ringfence_simulators::{Condition, Handle, Simulators, World};
+use ringfence_simulators::{Condition, Fault, Handle, Simulators, World};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -207,6 +207,11 @@ impl Stack {
             .post("/plans", json!({ "name": "default", "stages": stages }))
             .await
             .ok(201)
+    }
+
+    /// Gives a device of a simulated host a fault, or takes the fault away.
+    pub fn set_fault(&self, host: &str, resource: Resource, fault: Option<Fault>) {
+        self.simulators.set_fault(host, resource, fault).unwrap();
     }
 
     /// Makes the host hang: it still runs and writes, and answers no monitor.

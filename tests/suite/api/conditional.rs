@@ -235,7 +235,7 @@ async fn an_operation_is_cancelled_or_retried_only_with_its_present_entity_tag(g
     let refusing =
         ringfence_simulators::Fault::new(ringfence_simulators::FaultKind::Refuse, None, None).unwrap();
     let power = ringfence_core::Resource::Power;
-    stack.simulators.set_fault("h1", power, Some(refusing)).unwrap();
+    stack.set_fault("h1", power, Some(refusing));
     stack.add_worker().await;
     let client = &stack.client;
     let waiting = client.until(&path, |o| o["status"] == "needs_operator").await;
@@ -260,7 +260,7 @@ async fn an_operation_is_cancelled_or_retried_only_with_its_present_entity_tag(g
         );
     }
     assert_eq!(client.get(&path).await.body, waiting);
-    stack.simulators.set_fault("h1", power, None).unwrap();
+    stack.set_fault("h1", power, None);
     act("retry", &tag).await.ok(200);
     client.until_fenced("h1").await;
     let over = client.get(&path).await;

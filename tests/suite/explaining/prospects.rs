@@ -52,7 +52,7 @@ async fn a_method_that_fails_its_check_keeps_its_set_from_being_completed(ground
     assert_eq!(sets(&explain(&stack, "h2").await), possible);
 
     let silent = Some(Fault::forever(FaultKind::Silent));
-    stack.simulators.set_fault("h2", Resource::Power, silent).unwrap();
+    stack.set_fault("h2", Resource::Power, silent);
     until_checks(&stack, "power", |checks| checks["failing"] == 1).await;
     let explained = explain(&stack, "h2").await;
     assert!(!sets(&explained)[0].1, "{explained}");

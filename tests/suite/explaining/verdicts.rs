@@ -84,10 +84,7 @@ async fn the_verdict_of_a_dry_run_is_the_answer_to_the_fence(ground: Ground) {
 
     // A fence that cannot be proven waits for a person, and is joined.
     let refuses = Some(Fault::forever(FaultKind::Refuse));
-    stack
-        .simulators
-        .set_fault("h3", Resource::Power, refuses)
-        .unwrap();
+    stack.set_fault("h3", Resource::Power, refuses);
     stack.hang("h3").await;
     let live = stack.client.fence("h3").await;
     stack.client.until_settled(&live).await;

@@ -38,12 +38,7 @@ async fn a_host_that_has_changed_since_the_agent_read_it_is_not_confirmed() {
     ]);
     until_file_exists(&place.file("asked")).await;
     let fence = place.client.fence("h1").await;
-    let cancel = format!("/operations/{}/cancel", fence["id"].as_str().unwrap());
-    place
-        .client
-        .post(&cancel, json!({ "reason": "test" }))
-        .await
-        .ok(200);
+    place.client.cancel(&fence, "test").await;
     std::fs::write(place.file("go"), "").unwrap();
     failed(&ended(child).await, &["h1 has changed since the agent read it"]);
     assert!(!place.is_fenced("h1").await);
