@@ -27,7 +27,7 @@ pub struct Field {
     pub clock: SiteClock,
     pub plant: Arc<Plant>,
     pub api: Api,
-    pub figures: Figures,
+    pub figures: Arc<Figures>,
     /// Hosts whose reports have a fault, and until when.
     pub astray: Mutex<BTreeMap<String, (Astray, Instant)>>,
     violations: Mutex<Vec<Violation>>,
@@ -44,7 +44,7 @@ impl Field {
             log,
             clock,
             plant,
-            figures: Figures::default(),
+            figures: Arc::default(),
             astray: Mutex::default(),
             violations: Mutex::default(),
             is_calm: AtomicBool::new(false),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A broken invariant.
@@ -58,7 +59,7 @@ pub struct Report {
     /// The duration in seconds.
     pub seconds: u64,
     /// Counts.
-    pub figures: Figures,
+    pub figures: Arc<Figures>,
     /// Operations, by kind and status.
     pub operations: BTreeMap<String, u64>,
     /// The number of writes of all hosts.

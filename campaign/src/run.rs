@@ -55,25 +55,18 @@ pub async fn run(options: Options) -> Result<Report, CampaignError> {
     let kept = (field.options.keep || !violations.is_empty())
         .then(|| keep(&field, folder.path()))
         .transpose()?;
-    let field = Arc::try_unwrap(field);
-    let mut report = Report {
-        seed: 0,
-        again: String::new(),
+    // Tasks that are about to end may still hold the field.
+    Ok(Report {
+        seed: field.options.seed,
+        again: again(&field.options),
         faults: played,
         seconds: begun.elapsed().as_secs(),
-        figures: crate::report::Figures::default(),
+        figures: Arc::clone(&field.figures),
         operations,
-        writes: 0,
+        writes: field.truth.writes(),
         violations,
         kept,
-    };
-    if let Ok(field) = field {
-        report.seed = field.options.seed;
-        report.again = again(&field.options);
-        report.writes = field.truth.writes();
-        report.figures = field.figures;
-    }
-    Ok(report)
+    })
 }
 
 fn again(options: &Options) -> String {
