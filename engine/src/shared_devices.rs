@@ -1,6 +1,6 @@
 //! Devices that the plans of several hosts name: such a device's proof for one host would count for the other.
 //!
-//! The engine that updates the questions to devices resolves every host's methods, and records devices that are alike. A fence or a check
+//! The engine that updates the questions to devices resolves every host's methods, and records shared devices. A fence or a check
 //! of a host reads these records, and resolves the other host's methods again before it is refused: a device that is no longer shared
 //! refuses no fence.
 

@@ -147,8 +147,8 @@ fn ended<'a, S: LookupSpan<'a>>(
     }
 }
 
-/// Whether the trace is sent: all services decide alike. The last seven bytes of a random UUID are random, and the bits before them are
-/// not.
+/// Whether the trace is sent; every service decides this from the id of the trace alone. The last seven bytes of a random UUID are random,
+/// and the bits before them are not.
 fn is_sampled(trace: TraceId, percent: u8) -> bool {
     const RANDOM_BITS: u32 = 56;
     let [.., a, b, c, d, e, f, g] = trace.to_bytes();

@@ -21,7 +21,7 @@ fn tag(host: &str) -> String {
     if tag.chars().count() <= MAX_TAG_CHARS {
         return tag;
     }
-    // Two long names may begin alike.
+    // A shortened name could be the beginning of two host names; the id is one of the whole name.
     let id = Uuid::new_v5(&Uuid::NAMESPACE_URL, host.as_bytes());
     format!("{OURS}{id}")
 }
