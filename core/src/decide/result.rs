@@ -4,9 +4,9 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AppliedFencing, Attempt, AttemptStatus, Claim, Executor, Fence, FencingKind, Finding, FrozenMethod, Host,
-    InFlight, MoveReport, ObservedState, Operation, Outcome, Reply, StepKind, Task, TaskKind, TaskResult,
-    TaskWork, Timestamp,
+    AppliedFencing, Attempt, AttemptStatus, Claim, Executor, FailureState, Fence, FencingKind, Finding,
+    FrozenMethod, Host, InFlight, MoveReport, ObservedState, Operation, Outcome, Reply, StepKind, Task,
+    TaskKind, TaskResult, TaskWork, Timestamp,
 };
 
 use super::{Draft, MAX_LINGER_S, UNANSWERED_S, after_s, claim, evacuation, progress, proof};
@@ -52,6 +52,7 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
         return Err("it is of another operation or generation");
     }
     let is_just_back = is_just_back(operation, now);
+    let silent_since = silent_since(&draft.state.host);
     let Some(task) = operation
         .tasks_mut()
         .find(|t| t.attempts.iter().any(|a| a.number == claim.attempt.number))
@@ -85,6 +86,7 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
     attempt.observation.clone_from(&result.observation);
     attempt.was_away = match &result.finding {
         Some(Finding::Away) => outcome == Outcome::Unknown,
+        Some(Finding::Move(_)) if was_gate_closed(attempt, silent_since) => outcome != Outcome::Confirmed,
         Some(Finding::Move(report)) => outcome == Outcome::Refused && report.no_room && is_just_back,
         Some(_) | None => false,
     };
@@ -131,6 +133,17 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
             .take_if(|attempt| *attempt == claim.attempt);
     }
     Ok(())
+}
+
+/// Since when the host has been UNREACHABLE without a gap.
+fn silent_since(host: &Host) -> Option<Timestamp> {
+    let is_silent = host.failure_state == FailureState::Unreachable;
+    host.failure_since.filter(|_| is_silent)
+}
+
+/// Whether the evacuate gate was closed at a moment of the attempt: a platform that asks Ringfence refuses every request then.
+fn was_gate_closed(attempt: &Attempt, silent_since: Option<Timestamp>) -> bool {
+    silent_since.is_none_or(|since| attempt.claimed_at.is_some_and(|claimed_at| claimed_at < since))
 }
 
 /// Whether the platform could not be asked a moment ago. For that long it may take no host for one that is up, and says that there is no

@@ -158,6 +158,32 @@ fn a_platform_that_is_just_back_may_take_no_host_for_up_which_costs_no_try() {
     assert!(is_moved(&world), "{:#?}", world.log);
 }
 
+/// A platform that asks Ringfence refuses the move.
+#[test]
+fn a_move_that_meets_a_closed_gate_costs_no_try() {
+    for is_open_again in [false, true] {
+        let policy = EvacuationPolicy {
+            retries: 0,
+            ..manual()
+        };
+        let mut world = evacuating(1, policy);
+        let job = world.deliver(4, "worker-1").unwrap();
+        world.pass(1_000);
+        world.see(FailureState::Unknown).unwrap();
+        let at = world.finish(job).unwrap();
+        let result = &world.results[at];
+        assert_eq!(result.outcome, Outcome::Unknown, "{result:?}");
+        if is_open_again {
+            world.see(FailureState::Unreachable).unwrap();
+        }
+        world.deliver_result(at);
+        wait(&mut world, 10);
+        world.see(FailureState::Unreachable).unwrap();
+        wait(&mut world, 10);
+        assert!(is_moved(&world), "{is_open_again}: {:#?}", world.log);
+    }
+}
+
 #[test]
 fn a_platform_that_is_back_for_a_minute_and_has_no_room_is_full() {
     let mut world = fenced(1, manual());
