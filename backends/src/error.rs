@@ -2,95 +2,93 @@
 
 use std::time::Duration;
 
-use openstack::ErrorKind;
-
 /// Why a backend did not do what it was asked for. None of the texts holds a secret: a service's words are its own, and credentials are
 /// only in the request for a token, whose answer is not repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// The settings of the cloud cannot be used.
-    #[error("cloud {cloud}: {why}")]
+    /// The settings of the platform cannot be used.
+    #[error("{platform}: {why}")]
     Settings {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// What is wrong.
         why: String,
     },
     /// The service has not answered, or has answered with an error of its own. Whether the call was carried out is not known.
-    #[error("{service} of cloud {cloud} does not answer: {why}")]
+    #[error("{service} of {platform} does not answer: {why}")]
     Away {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// Why the service counts as away.
         why: String,
     },
     /// The service has not answered in time. Whether the call was carried out is not known.
-    #[error("{service} of cloud {cloud} has not answered within {} s", limit.as_secs())]
+    #[error("{service} of {platform} has not answered within {} s", limit.as_secs())]
     Late {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// The time that the call had.
         limit: Duration,
     },
     /// The credentials are wrong, or their role does not suffice.
-    #[error("{service} of cloud {cloud} refuses the credentials: {why}")]
+    #[error("{service} of {platform} refuses the credentials: {why}")]
     Denied {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// In the service's words.
         why: String,
     },
     /// The service knows no object with this id or name.
-    #[error("{service} of cloud {cloud}: {why}")]
+    #[error("{service} of {platform}: {why}")]
     NotFound {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// In the service's words.
         why: String,
     },
     /// The cloud's catalogue does not have the service where the settings look for it.
-    #[error("cloud {cloud} has no {service} where its entry says: {why}")]
+    #[error("{platform} has no {service} where its entry says: {why}")]
     NoEndpoint {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which service.
         service: &'static str,
         /// What the catalogue lacks.
         why: String,
     },
     /// The service refuses the call in the present state of the object: 400 or 409.
-    #[error("{service} of cloud {cloud} refuses it: {why}")]
+    #[error("{service} of {platform} refuses it: {why}")]
     Refused {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// In the service's words.
         why: String,
     },
     /// The service does not speak a version of its API that can be used.
-    #[error("{service} of cloud {cloud} cannot be spoken to: {why}")]
+    #[error("{service} of {platform} cannot be spoken to: {why}")]
     Version {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// In the service's words.
         why: String,
     },
     /// The answer cannot be read.
-    #[error("{service} of cloud {cloud} has answered something that cannot be read: {why}")]
+    #[error("{service} of {platform} has answered something that cannot be read: {why}")]
     Unreadable {
-        /// The cloud's name in the configuration.
-        cloud: String,
+        /// The platform's sort and its name in the configuration, such as `cloud east`.
+        platform: String,
         /// Which of its services.
         service: &'static str,
         /// What is wrong with the answer.
@@ -102,22 +100,6 @@ pub enum BackendError {
 const MOST_CHARS: usize = 300;
 
 impl BackendError {
-    /// From an error of the crate `openstack`.
-    pub(crate) fn of(cloud: &str, service: &'static str, error: &openstack::Error) -> Self {
-        let cloud = cloud.to_owned();
-        let why = one_line(&error.to_string());
-        match error.kind() {
-            ErrorKind::AuthenticationFailed | ErrorKind::AccessDenied => Self::Denied { cloud, service, why },
-            ErrorKind::ResourceNotFound => Self::NotFound { cloud, service, why },
-            ErrorKind::EndpointNotFound => Self::NoEndpoint { cloud, service, why },
-            ErrorKind::InvalidInput | ErrorKind::Conflict => Self::Refused { cloud, service, why },
-            ErrorKind::IncompatibleApiVersion => Self::Version { cloud, service, why },
-            ErrorKind::InvalidResponse | ErrorKind::TooManyItems => Self::Unreadable { cloud, service, why },
-            ErrorKind::InvalidConfig => Self::Settings { cloud, why },
-            _ => Self::Away { cloud, service, why },
-        }
-    }
-
     /// Whether asking again may help although nothing else changes.
     #[must_use]
     pub fn is_passing(&self) -> bool {
@@ -134,7 +116,7 @@ impl BackendError {
 }
 
 /// A service may answer with a page of HTML.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST_CHARS) {
         Some((at, _)) => format!("{}...", &line[..at]),

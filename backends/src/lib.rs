@@ -4,6 +4,7 @@
 //! Nothing is decided here. Each call has a time limit, and only calls that are safe to repeat are repeated.
 
 mod error;
+pub mod kubernetes;
 pub mod openstack;
 mod platform;
 mod time_given;

@@ -1,11 +1,15 @@
 //! The platforms of the configuration. Only this file names the kinds of platforms.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use ringfence_backends::Platform;
+use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
 use ringfence_backends::openstack::{Cloud, CloudSettings, Nova};
+use ringfence_engine::ObserverConfig;
 
 use crate::config::Settings;
 use crate::error::CliError;
@@ -21,15 +25,49 @@ pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
     clouds.collect()
 }
 
-/// The platforms on these clouds.
-pub fn of(clouds: &[Arc<Cloud>]) -> Vec<Arc<dyn Platform>> {
-    Nova::on(clouds)
+/// The platforms of the configuration, on these clouds and on its clusters.
+pub fn with(clouds: &[Arc<Cloud>], settings: &Settings) -> Result<Vec<Arc<dyn Platform>>, CliError> {
+    let mut platforms = Nova::on(clouds);
+    platforms.extend(Cluster::of(clusters(settings)?));
+    let mut names = BTreeSet::new();
+    match platforms.iter().find(|platform| !names.insert(platform.name())) {
+        Some(twin) => Err(CliError::config(format!(
+            "openstack.clouds and kubernetes.clusters name {:?} twice; each name is allowed once",
+            twin.name()
+        ))),
+        None => Ok(platforms),
+    }
 }
 
-/// The platforms of the configuration, without a check of their settings.
-pub fn unchecked(settings: &Settings) -> Vec<Arc<dyn Platform>> {
+/// The platforms of the configuration, and how each is watched.
+pub fn watched(settings: &Settings) -> Result<Vec<(Arc<dyn Platform>, ObserverConfig)>, CliError> {
+    let (openstack, kubernetes) = (&settings.openstack, &settings.kubernetes);
+    let clouds = clouds(settings)?;
+    let adopted = adopted(settings)?;
+    let watch = |platform: Arc<dyn Platform>, (poll_s, down_after_s): (u64, u64)| {
+        let config = ObserverConfig {
+            every: Duration::from_secs(poll_s),
+            down_after: TimeDelta::seconds(i64::try_from(down_after_s).unwrap_or(60)),
+            adopt: adopted.get(platform.name()).cloned(),
+        };
+        (platform, config)
+    };
+    let platforms = with(&clouds, settings)?.into_iter().enumerate();
+    let watched = platforms.map(|(at, platform)| {
+        let is_cloud = at < clouds.len();
+        let times = match is_cloud {
+            true => (openstack.poll_s, openstack.down_after_s),
+            false => (kubernetes.poll_s, kubernetes.down_after_s),
+        };
+        watch(platform, times)
+    });
+    Ok(watched.collect())
+}
+
+/// The platforms of the configuration, without a check of the clouds' entries.
+pub fn unchecked(settings: &Settings) -> Result<Vec<Arc<dyn Platform>>, CliError> {
     let clouds = cloud_settings(settings).map(|cloud| Arc::new(Cloud::new(cloud)));
-    of(&clouds.collect::<Vec<_>>())
+    with(&clouds.collect::<Vec<_>>(), settings)
 }
 
 /// One cloud by its entry in a clouds.yaml.
@@ -49,4 +87,62 @@ fn cloud_settings(settings: &Settings) -> impl Iterator<Item = CloudSettings> {
         file: own.clouds_file.clone(),
         timeout: Duration::from_millis(own.timeout_ms),
     })
+}
+
+fn clusters(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
+    let own = &settings.kubernetes;
+    if own.kubeconfig.is_none() && own.clusters.len() > 1 {
+        return Err(CliError::config(
+            "kubernetes.clusters names several clusters; without kubernetes.kubeconfig one is allowed: that in which the service runs".to_owned(),
+        ));
+    }
+    let contexts = pairs(
+        "kubernetes.contexts",
+        &own.contexts,
+        ("kubernetes.clusters", &own.clusters),
+    )?;
+    let cluster = |name: &String| ClusterSettings {
+        name: name.clone(),
+        kubeconfig: own.kubeconfig.clone(),
+        context: Some(contexts.get(name).unwrap_or(name).clone()),
+        namespace: own.namespace.clone(),
+        timeout: Duration::from_millis(own.timeout_ms),
+        down_after: Duration::from_secs(own.down_after_s),
+        ready_for: Duration::from_secs(own.ready_for_s),
+    };
+    Ok(own.clusters.iter().map(cluster).collect())
+}
+
+/// The platforms whose new hosts are added automatically, and the segments of these hosts.
+fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
+    let (openstack, kubernetes) = (&settings.openstack, &settings.kubernetes);
+    let mut adopted = pairs(
+        "openstack.adopt",
+        &openstack.adopt,
+        ("openstack.clouds", &openstack.clouds),
+    )?;
+    let clusters = ("kubernetes.clusters", kubernetes.clusters.as_slice());
+    adopted.extend(pairs("kubernetes.adopt", &kubernetes.adopt, clusters)?);
+    Ok(adopted)
+}
+
+/// A setting that says something of platforms which another setting names.
+fn pairs(
+    field: &str,
+    given: &[String],
+    (names, known): (&str, &[String]),
+) -> Result<BTreeMap<String, String>, CliError> {
+    let mut pairs = BTreeMap::new();
+    for pair in given {
+        let (name, value) = pair.split_once(':').unwrap_or((pair, ""));
+        let fault = |why: &str| CliError::config(format!("{field} has {pair:?}; {why}"));
+        if !known.iter().any(|known| known == name) {
+            let known = known.join(", ");
+            return Err(fault(&format!("one of {names} ({known}) is allowed")));
+        }
+        if pairs.insert(name.to_owned(), value.to_owned()).is_some() {
+            return Err(fault("each is allowed once"));
+        }
+    }
+    Ok(pairs)
 }

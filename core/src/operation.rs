@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attempt, AttemptId, FencingKind, FrozenMethod, Generation, HostId, OperationId, PlatformHost, Proof,
-    SegmentPolicy, SufficientSet, Task, TaskStatus, Timestamp, words,
+    SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
 };
 
 /// What an operation is for.
@@ -274,9 +274,10 @@ impl Operation {
         })
     }
 
-    /// Whether a worker ever claimed one of its attempts: before that, nothing has been done.
+    /// Whether a worker ever claimed one of its attempts at anything that could have stopped the host.
     #[must_use]
     pub fn has_acted(&self) -> bool {
-        self.attempts().any(|attempt| attempt.claimed_at.is_some())
+        let mut acting = self.tasks().filter(|task| task.kind() != StepKind::Isolate);
+        acting.any(|task| task.attempts.iter().any(|attempt| attempt.claimed_at.is_some()))
     }
 }

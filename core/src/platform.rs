@@ -18,8 +18,17 @@ impl Backend {
     #[must_use]
     pub const fn is_asked(self) -> bool {
         match self {
-            Self::Nova => true,
-            Self::Kubernetes | Self::None => false,
+            Self::Nova | Self::Kubernetes => true,
+            Self::None => false,
+        }
+    }
+
+    /// Whether the platform itself starts workloads on hosts without being asked. It has to be kept from that as soon as a fence begins,
+    /// and is let do it again when all else has been released.
+    pub(crate) const fn starts_by_itself(self) -> bool {
+        match self {
+            Self::Kubernetes => true,
+            Self::Nova | Self::None => false,
         }
     }
 }
@@ -52,13 +61,15 @@ pub(crate) fn step_times(kind: StepKind, policy: &SegmentPolicy) -> MethodTimes 
             pause_ms: 1_000,
             ..MethodTimes::default()
         },
-        StepKind::MarkDown | StepKind::List | StepKind::AddCapacity => MethodTimes {
-            attempt_timeout_s: 60,
-            timeout_s: 300,
-            retries: 5,
-            pause_ms: 1_000,
-            ..MethodTimes::default()
-        },
+        StepKind::Isolate | StepKind::MarkDown | StepKind::List | StepKind::Empty | StepKind::AddCapacity => {
+            MethodTimes {
+                attempt_timeout_s: 60,
+                timeout_s: 300,
+                retries: 5,
+                pause_ms: 1_000,
+                ..MethodTimes::default()
+            }
+        }
     }
 }
 

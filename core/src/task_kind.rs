@@ -57,6 +57,9 @@ words!(FencingKind);
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
 )]
 pub enum StepKind {
+    /// Keep workloads from starting on the host, before anything is proven.
+    #[strum(serialize = "workloads.isolate")]
+    Isolate,
     /// Tell the platform that the host is down: it places nothing there, and waits for nothing from there.
     #[strum(serialize = "workloads.mark-down")]
     MarkDown,
@@ -69,6 +72,9 @@ pub enum StepKind {
     /// Start one workload elsewhere.
     #[strum(serialize = "workloads.move")]
     Move,
+    /// See to it that nothing of the workloads that were moved is left with the host, such as an attached volume.
+    #[strum(serialize = "workloads.empty")]
+    Empty,
     /// Open a spare host to workloads.
     #[strum(serialize = "workloads.add-capacity")]
     AddCapacity,
@@ -156,8 +162,14 @@ impl StepKind {
     #[must_use]
     pub fn takes(self) -> bool {
         match self {
-            Self::MarkDown => true,
-            Self::MarkUp | Self::List | Self::Move | Self::AddCapacity | Self::CleanUp | Self::Start => false,
+            Self::Isolate | Self::MarkDown => true,
+            Self::MarkUp
+            | Self::List
+            | Self::Move
+            | Self::Empty
+            | Self::AddCapacity
+            | Self::CleanUp
+            | Self::Start => false,
         }
     }
 
@@ -166,7 +178,13 @@ impl StepKind {
     pub fn releases(self) -> bool {
         match self {
             Self::MarkUp | Self::Start => true,
-            Self::MarkDown | Self::List | Self::Move | Self::AddCapacity | Self::CleanUp => false,
+            Self::Isolate
+            | Self::MarkDown
+            | Self::List
+            | Self::Move
+            | Self::Empty
+            | Self::AddCapacity
+            | Self::CleanUp => false,
         }
     }
 
@@ -175,7 +193,7 @@ impl StepKind {
     pub fn only_looks(self) -> bool {
         match self {
             Self::List | Self::AddCapacity | Self::CleanUp => true,
-            Self::MarkDown | Self::MarkUp | Self::Move | Self::Start => false,
+            Self::Isolate | Self::MarkDown | Self::MarkUp | Self::Move | Self::Empty | Self::Start => false,
         }
     }
 }

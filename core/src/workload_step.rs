@@ -29,6 +29,9 @@ impl PlatformHost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum WorkloadStep {
+    /// Keep workloads from starting on the host.
+    #[serde(rename = "workloads.isolate")]
+    Isolate,
     /// Tell the platform that the host is down.
     #[serde(rename = "workloads.mark-down")]
     MarkDown,
@@ -44,6 +47,9 @@ pub enum WorkloadStep {
     /// Start one workload elsewhere.
     #[serde(rename = "workloads.move")]
     Move(Box<MoveStep>),
+    /// See to it that nothing of the workloads that were moved is left with the host.
+    #[serde(rename = "workloads.empty")]
+    Empty,
     /// Open a spare host to workloads.
     #[serde(rename = "workloads.add-capacity")]
     AddCapacity {
@@ -86,10 +92,12 @@ impl WorkloadStep {
     #[must_use]
     pub fn kind(&self) -> StepKind {
         match self {
+            Self::Isolate => StepKind::Isolate,
             Self::MarkDown => StepKind::MarkDown,
             Self::MarkUp => StepKind::MarkUp,
             Self::List { .. } => StepKind::List,
             Self::Move(_) => StepKind::Move,
+            Self::Empty => StepKind::Empty,
             Self::AddCapacity { .. } => StepKind::AddCapacity,
             Self::CleanUp => StepKind::CleanUp,
             Self::Start { .. } => StepKind::Start,
@@ -101,9 +109,11 @@ impl WorkloadStep {
     pub fn workload(&self) -> Option<&Workload> {
         match self {
             Self::Move(step) => Some(&step.workload),
-            Self::MarkDown
+            Self::Isolate
+            | Self::MarkDown
             | Self::MarkUp
             | Self::List { .. }
+            | Self::Empty
             | Self::AddCapacity { .. }
             | Self::CleanUp
             | Self::Start { .. } => None,

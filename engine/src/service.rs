@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringfence_backends::Platform;
 use ringfence_bus::{Bus, Keys};
 use ringfence_core::Catalogue;
 use ringfence_db::Database;
@@ -44,8 +45,8 @@ pub struct EngineConfig {
     pub checks: CheckConfig,
     /// How long things are kept.
     pub retention: RetentionConfig,
-    /// How the hosts of clouds are watched.
-    pub observer: ObserverConfig,
+    /// The platforms, and how their hosts are watched.
+    pub platforms: Vec<(Arc<dyn Platform>, ObserverConfig)>,
 }
 
 impl Default for EngineConfig {
@@ -58,7 +59,7 @@ impl Default for EngineConfig {
             webhooks: WebhookConfig::default(),
             checks: CheckConfig::default(),
             retention: RetentionConfig::default(),
-            observer: ObserverConfig::default(),
+            platforms: Vec::new(),
         }
     }
 }
@@ -194,9 +195,11 @@ impl Engine {
         running.run(self, webhooks::answer_asked);
         running.run(self, checks::run);
         running.run(self, retention::run);
-        for platform in &self.0.config.observer.platforms {
-            let platform = Arc::clone(platform);
-            running.run(self, |engine, stop| observer::watch(engine, platform, stop));
+        for (platform, config) in &self.0.config.platforms {
+            let (platform, config) = (Arc::clone(platform), config.clone());
+            running.run(self, |engine, stop| {
+                observer::watch(engine, platform, config, stop)
+            });
         }
         running
     }

@@ -88,7 +88,11 @@ impl Cloud {
             }
             WorkloadStep::Move(step) if step.only_look => {}
             WorkloadStep::Move(step) => self.start_elsewhere(&step.workload.id, is_safe),
-            WorkloadStep::List { .. } | WorkloadStep::CleanUp | WorkloadStep::Start { .. } => {}
+            WorkloadStep::Isolate
+            | WorkloadStep::List { .. }
+            | WorkloadStep::Empty
+            | WorkloadStep::CleanUp
+            | WorkloadStep::Start { .. } => {}
         }
     }
 
@@ -129,8 +133,10 @@ impl Cloud {
                     false => done(finding),
                 }
             }
-            WorkloadStep::MarkDown
+            WorkloadStep::Isolate
+            | WorkloadStep::MarkDown
             | WorkloadStep::MarkUp
+            | WorkloadStep::Empty
             | WorkloadStep::AddCapacity { .. }
             | WorkloadStep::CleanUp
             | WorkloadStep::Start { .. } => done(None),

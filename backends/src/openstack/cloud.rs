@@ -9,6 +9,7 @@ use openstack::{Error, ErrorKind};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+use super::faults;
 use super::settings::CloudSettings;
 use crate::BackendError;
 
@@ -99,7 +100,7 @@ impl Cloud {
             }
             done => done,
         }
-        .map_err(|error| BackendError::of(self.name(), service, &error))
+        .map_err(|error| faults::of(self.name(), service, &error))
     }
 
     async fn call<T, F>(
@@ -115,7 +116,7 @@ impl Cloud {
         timeout(limit, call(session))
             .await
             .map_err(|_| BackendError::Late {
-                cloud: self.name().to_owned(),
+                platform: faults::label(self.name()),
                 service,
                 limit,
             })

@@ -3,6 +3,7 @@
 mod beyond;
 mod cinder;
 mod cloud;
+mod faults;
 mod host;
 mod ironic;
 mod neutron;

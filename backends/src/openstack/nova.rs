@@ -7,10 +7,10 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::BackendError;
-use crate::openstack::Cloud;
 use crate::openstack::beyond::{NOVA, NOVA_WITHOUT_UPTIME, VERSIONS, pick};
 use crate::openstack::cloud::unless_gone;
 use crate::openstack::rights::{FailedCall, NO_SUCH_ID, failed};
+use crate::openstack::{Cloud, faults};
 
 const PROBE_HEADER: &str = "X-Ringfence-Probe";
 const GATE_HEADER: &str = "X-Ringfence-Gate";
@@ -48,7 +48,7 @@ impl Cloud {
         let call = |session: Session| async move { session.get_api_versions(NOVA).await };
         let has = self.again(NOVA.name, call).await?;
         let used = pick(has, VERSIONS).map_err(|why| BackendError::Version {
-            cloud: self.name().to_owned(),
+            platform: faults::label(self.name()),
             service: NOVA.name,
             why,
         })?;

@@ -1,6 +1,6 @@
 //! Checks whether a cloud allows the calls of a driver that uses its services, before they are needed and without changing anything.
 
-use super::{CINDER, Cloud, IRONIC, NEUTRON};
+use super::{CINDER, Cloud, IRONIC, NEUTRON, faults};
 use crate::BackendError;
 
 /// No object has this id. A service checks the caller's rights before it looks for the object, so that a call on this id shows missing
@@ -31,7 +31,7 @@ impl Cloud {
             return Ok(());
         }
         Err(BackendError::Denied {
-            cloud: self.name().to_owned(),
+            platform: faults::label(self.name()),
             service: CINDER,
             why: format!(
                 "the role {SERVICE_ROLE} is needed beside admin, and the entry's user has {}",

@@ -9,6 +9,7 @@ use openstack::session::Session;
 use osauth::CloudConfig;
 use serde::Deserialize;
 
+use super::faults;
 use crate::BackendError;
 
 /// The largest `clouds.yaml` that is read, in bytes.
@@ -68,24 +69,24 @@ impl CloudSettings {
     pub(super) async fn session(&self) -> Result<Session, BackendError> {
         let opening = tokio::time::timeout(self.timeout, self.config()?.create_session());
         let opened = opening.await.map_err(|_| BackendError::Late {
-            cloud: self.name.clone(),
+            platform: faults::label(&self.name),
             service: "keystone",
             limit: self.timeout,
         })?;
-        opened.map_err(|error| BackendError::of(&self.name, "keystone", &error))
+        opened.map_err(|error| faults::of(&self.name, "keystone", &error))
     }
 
     fn config(&self) -> Result<CloudConfig, BackendError> {
         match &self.file {
             Some(path) => self.entry_of(path),
             None => CloudConfig::from_config(&self.name)
-                .map_err(|error| BackendError::of(&self.name, "keystone", &error)),
+                .map_err(|error| faults::of(&self.name, "keystone", &error)),
         }
     }
 
     fn entry_of(&self, path: &Path) -> Result<CloudConfig, BackendError> {
         let fault = |why: String| BackendError::Settings {
-            cloud: self.name.clone(),
+            platform: faults::label(&self.name),
             why: format!("{}: {why}", path.display()),
         };
         let size = std::fs::metadata(path)

@@ -195,6 +195,34 @@ pub struct OpenStackSettings {
     pub down_after_s: u64,
 }
 
+/// `[kubernetes]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KubernetesSettings {
+    /// The clusters that hosts of the backend kubernetes belong to. Each is a context of the kubeconfig; without a kubeconfig it is the
+    /// one that this process runs in.
+    #[serde(default)]
+    pub clusters: Vec<String>,
+    /// The kubeconfig.
+    pub kubeconfig: Option<PathBuf>,
+    /// `CLUSTER:CONTEXT`: clusters whose context has another name.
+    #[serde(default)]
+    pub contexts: Vec<String>,
+    /// The namespace of Ringfence's own objects.
+    pub namespace: String,
+    /// `CLUSTER:SEGMENT`: clusters whose new nodes are added automatically, and the segments of these hosts.
+    #[serde(default)]
+    pub adopt: Vec<String>,
+    /// Milliseconds that one call to an API server may take, 100 to 60000.
+    pub timeout_ms: u64,
+    /// Seconds between two looks at all nodes of a cluster, 1 to 300. A change is looked at as soon as it comes.
+    pub poll_s: u64,
+    /// Seconds without a renewal of its lease after which a node counts as UNREACHABLE, 5 to 3600.
+    pub down_after_s: u64,
+    /// Seconds for which a node that has returned has to be Ready before it takes pods, 0 to 3600.
+    pub ready_for_s: u64,
+}
+
 /// `[scheduler_hook]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

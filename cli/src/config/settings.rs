@@ -9,8 +9,9 @@ use serde::Deserialize;
 use super::secret_url::SecretUrl;
 use super::sections::{
     ApiSettings, BusSettings, CheckSettings, DatabaseSettings, EngineSettings, EventSettings,
-    KeystoneSettings, LogSettings, MetricsSettings, OpenStackSettings, OsloSettings, RetentionSettings,
-    SchedulerHookSettings, StandaloneSettings, TraceSettings, WebhookSettings, WorkerSettings,
+    KeystoneSettings, KubernetesSettings, LogSettings, MetricsSettings, OpenStackSettings, OsloSettings,
+    RetentionSettings, SchedulerHookSettings, StandaloneSettings, TraceSettings, WebhookSettings,
+    WorkerSettings,
 };
 use crate::error::CliError;
 
@@ -40,6 +41,8 @@ pub struct Settings {
     pub oslo: OsloSettings,
     /// The clouds that hosts belong to.
     pub openstack: OpenStackSettings,
+    /// The clusters that hosts belong to.
+    pub kubernetes: KubernetesSettings,
     /// The service `scheduler-hook`.
     pub scheduler_hook: SchedulerHookSettings,
     /// The service `worker`.

@@ -1,6 +1,5 @@
 //! The parts of services, made from the settings.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +8,8 @@ use chrono::TimeDelta;
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
-    CheckConfig, Clock, ClockSource, Engine, EngineConfig, EventSink, ObserverConfig, Parts, RetentionConfig,
-    SinkForm, WebhookConfig,
+    CheckConfig, Clock, ClockSource, Engine, EngineConfig, EventSink, Parts, RetentionConfig, SinkForm,
+    WebhookConfig,
 };
 use ringfence_scheduler_hook::{Hook, HookConfig, UnknownHosts};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
@@ -191,12 +190,7 @@ pub async fn engine(
             at_once: settings.checks.at_once,
         },
         retention: retention(settings),
-        observer: ObserverConfig {
-            platforms: platforms::of(&platforms::clouds(settings)?),
-            every: Duration::from_secs(settings.openstack.poll_s),
-            down_after: TimeDelta::seconds(i64::try_from(settings.openstack.down_after_s).unwrap_or(60)),
-            adopt: adopted(settings)?,
-        },
+        platforms: platforms::watched(settings)?,
     };
     let parts = Parts {
         db,
@@ -209,26 +203,6 @@ pub async fn engine(
     let engine = Engine::new(parts, config).await.map_err(fault)?;
     engine.ensure_default_segment().await.map_err(fault)?;
     Ok(engine)
-}
-
-/// The clouds whose new hosts are added automatically, and the segments of these hosts.
-fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
-    let own = &settings.openstack;
-    let mut adopted = BTreeMap::new();
-    for pair in &own.adopt {
-        let (cloud, segment) = pair.split_once(':').unwrap_or((pair, ""));
-        let fault = |why: &str| CliError::config(format!("openstack.adopt has {pair:?}; {why}"));
-        if !own.clouds.iter().any(|known| known == cloud) {
-            let known = own.clouds.join(", ");
-            return Err(fault(&format!(
-                "a cloud of openstack.clouds ({known}) is allowed"
-            )));
-        }
-        if adopted.insert(cloud.to_owned(), segment.to_owned()).is_some() {
-            return Err(fault("each cloud is allowed once"));
-        }
-    }
-    Ok(adopted)
 }
 
 /// A scheduler hook, with the clock of the process.
@@ -267,7 +241,8 @@ pub fn worker(
         simulator,
         clouds: platforms::clouds(settings)?,
     };
-    let drivers = Drivers::new(&own).with_platforms(&platforms::of(&own.clouds), &own.clock);
+    let platforms = platforms::with(&own.clouds, settings)?;
+    let drivers = Drivers::new(&own).with_platforms(&platforms, &own.clock);
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))
 }

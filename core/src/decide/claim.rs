@@ -228,7 +228,7 @@ fn note_taken(host: &mut Host, claim: &Claim, executor: Executor, now: Timestamp
         (TaskKind::Fencing(kind), Executor::Method { method, .. }) if kind.takes() => {
             note_standing(host, claim, (kind, method), now);
         }
-        (TaskKind::Step(StepKind::MarkDown), Executor::Platform { .. }) => {
+        (TaskKind::Step(StepKind::Isolate | StepKind::MarkDown), Executor::Platform { .. }) => {
             host.applied.marked_down_by.get_or_insert(claim.attempt);
         }
         (TaskKind::Fencing(_) | TaskKind::Step(_), Executor::Method { .. } | Executor::Platform { .. }) => {}

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::{
     Actor, Awaits, FailureState, FenceWork, FrozenPlan, Operation, OperationId, OperationKind,
-    OperationStatus, Refusal, Reply, Stage, Task, Work, WorkloadStep,
+    OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
 use super::{Draft, proof, retry};
@@ -85,6 +85,25 @@ pub(super) fn after_fenced(draft: &Draft) -> Option<Stage> {
     })
 }
 
+/// Where the platform would start workloads on the host by itself, it is kept from that at once, beside everything else: no proof rests
+/// on it.
+fn isolation(draft: &Draft) -> Option<Stage> {
+    platform_of(&draft.state).filter(|at| at.backend.starts_by_itself())?;
+    Some(Stage {
+        delay_s: 0,
+        at_once: None,
+        awaits: None,
+        entered_at: None,
+        started_at: None,
+        tasks: vec![Task::step(WorkloadStep::Isolate)],
+    })
+}
+
+/// Whether it is the stage of the isolation.
+pub(super) fn isolates(stage: &Stage) -> bool {
+    stage.tasks.iter().any(|task| task.kind() == StepKind::Isolate)
+}
+
 pub(super) fn new_operation(
     draft: &Draft,
     id: OperationId,
@@ -93,30 +112,29 @@ pub(super) fn new_operation(
     by: &str,
 ) -> Operation {
     let generation = draft.state.host.generation.next();
-    let stages = plan
-        .stages
+    let planned = plan.stages.into_iter().map(|stage| Stage {
+        delay_s: stage.delay_s,
+        at_once: None,
+        awaits: None,
+        entered_at: None,
+        started_at: None,
+        tasks: stage
+            .tasks
+            .into_iter()
+            .map(|task| Task::fencing(task.kind, task.levels))
+            .collect(),
+    });
+    let stages = isolation(draft)
         .into_iter()
-        .map(|stage| Stage {
-            delay_s: stage.delay_s,
-            at_once: None,
-            awaits: None,
-            entered_at: None,
-            started_at: None,
-            tasks: stage
-                .tasks
-                .into_iter()
-                .map(|task| Task::fencing(task.kind, task.levels))
-                .collect(),
-        })
-        .chain(after_fenced(draft))
-        .collect();
+        .chain(planned)
+        .chain(after_fenced(draft));
     let work = Work::Fence(FenceWork {
         plan: Some(plan.name),
         sufficient_sets: plan.sufficient_sets,
         is_held_by_brake: false,
     });
     Operation {
-        stages,
+        stages: stages.collect(),
         ..draft.operation(id, work, generation, reason, by)
     }
 }

@@ -1,13 +1,14 @@
 //! Taking a host back, in the order in which nothing can be written twice (S7).
 //!
 //! Power, the self-fencing timeout, the host itself, obsolete workloads, the backend's belief that it is down, storage, network; then
-//! UNFENCED; then the workloads that remained.
+//! UNFENCED; then the workloads that remained. A platform that starts workloads by itself is let do so last of all, and a host that it
+//! asks over the network has that before its storage.
 
 use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Awaits, Backend, EventKind, FencingKind, FrozenMethod, HostState, Operation, OperationId,
+    Actor, Awaits, Backend, EventKind, FencingKind, FrozenMethod, Host, HostState, Operation, OperationId,
     OperationKind, Refusal, RejoinWork, Reply, Resource, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
@@ -71,8 +72,15 @@ fn confirm_boot(draft: &mut Draft, reason: &str, actor: &Actor) {
 /// has begun since the fence (a rejoin that a person has cancelled stays cancelled).
 pub(super) fn is_due(draft: &Draft) -> bool {
     let host = &draft.state.host;
-    let is_back = host.current_fence().is_some() && host.is_seen_back(draft.state.clock_set_at);
-    is_back && draft.state.policy.auto_rejoin && draft.live().is_none()
+    let is_wanted = host.current_fence().is_some() && draft.state.policy.auto_rejoin;
+    let is_back = host.is_seen_back(draft.state.clock_set_at);
+    is_back && draft.live().is_none() && (is_wanted || is_only_isolated(host))
+}
+
+/// Whether all that a fence has done, which ended before anything was proven, is to keep workloads from starting on the host.
+fn is_only_isolated(host: &Host) -> bool {
+    let is_isolated = host.backend.starts_by_itself() && host.applied.marked_down_by.is_some();
+    is_isolated && host.fence.is_none() && host.applied.fencing.is_empty()
 }
 
 /// Begins it, if it is due.
@@ -123,19 +131,22 @@ fn stages(state: &HostState) -> Vec<Stage> {
         Some(Awaits::HostBack),
         vec![workloads(state, WorkloadStep::CleanUp)],
     ));
+    let is_marked = state.host.applied.marked_down_by.is_some();
+    let mark_up = is_marked.then(|| workloads(state, WorkloadStep::MarkUp));
+    let storage = stage(None, undo(state, FencingKind::StorageFence));
+    let network = stage(None, undo(state, FencingKind::NetworkFence));
+    let fenced_at = state.host.fence.as_ref().map(|fence| fence.at);
+    let start = workloads(state, WorkloadStep::Start { fenced_at });
+    if state.host.backend.starts_by_itself() {
+        stages.extend([network, storage]);
+        let tasks = mark_up.into_iter().chain([start]).collect();
+        stages.push(stage(Some(Awaits::HostBack), tasks));
+        return stages;
+    }
     // Before storage and network: a backend connects nothing on a host that it takes for down. It places nothing there either, until it is
     // told so after UNFENCED. A host that has gone again meanwhile is not taken back.
-    if state.host.applied.marked_down_by.is_some() {
-        let mark_up = workloads(state, WorkloadStep::MarkUp);
-        stages.push(stage(Some(Awaits::HostBack), vec![mark_up]));
-    }
-    stages.push(stage(None, undo(state, FencingKind::StorageFence)));
-    stages.push(stage(None, undo(state, FencingKind::NetworkFence)));
-    let fenced_at = state.host.fence.as_ref().map(|fence| fence.at);
-    stages.push(stage(
-        Some(Awaits::HostBack),
-        vec![workloads(state, WorkloadStep::Start { fenced_at })],
-    ));
+    stages.extend(mark_up.map(|task| stage(Some(Awaits::HostBack), vec![task])));
+    stages.extend([storage, network, stage(Some(Awaits::HostBack), vec![start])]);
     stages
 }
 
@@ -177,8 +188,12 @@ fn undo(state: &HostState, fencing: FencingKind) -> Vec<Task> {
 /// A step is left to the platform itself where Ringfence asks nothing of it.
 fn workloads(state: &HostState, step: WorkloadStep) -> Task {
     let task = Task::step(step);
+    let backend = state.host.backend;
     if platform_of(state).is_some() {
-        return task;
+        return match task.kind() == StepKind::Start && backend.starts_by_itself() {
+            true => task.skipped(format!("left to {backend} itself")),
+            false => task,
+        };
     }
     match state.host.backend {
         Backend::None => task.skipped("the host's backend is none"),

@@ -2,7 +2,6 @@
 
 mod adopt;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,26 +16,23 @@ use self::adopt::Adopter;
 use crate::pause::pause;
 use crate::{Context, Engine, EngineError};
 
-/// How hosts are watched.
+/// How the hosts of one platform are watched.
 #[derive(Clone, Debug)]
 pub struct ObserverConfig {
-    /// The platforms.
-    pub platforms: Vec<Arc<dyn Platform>>,
     /// Between two questions.
     pub every: Duration,
     /// How long a host may be silent.
     pub down_after: TimeDelta,
-    /// The platforms whose new hosts are added by themselves, and the segment that they go to.
-    pub adopt: BTreeMap<String, String>,
+    /// The segment to which new hosts of the platform are added by themselves; `None` if they are not.
+    pub adopt: Option<String>,
 }
 
 impl Default for ObserverConfig {
     fn default() -> Self {
         Self {
-            platforms: Vec::new(),
             every: Duration::from_secs(5),
             down_after: TimeDelta::seconds(60),
-            adopt: BTreeMap::new(),
+            adopt: None,
         }
     }
 }
@@ -49,9 +45,14 @@ const REFRESH_OF_SILENCE: TimeDelta = TimeDelta::seconds(10);
 const KEPT_FOR: u32 = 2;
 
 /// Watches one platform until it is told to stop.
-pub(crate) async fn watch(engine: Engine, platform: Arc<dyn Platform>, stop: CancellationToken) {
-    let every = engine.0.config.observer.every;
-    let mut observer = Observer::new(&engine, Arc::clone(&platform));
+pub(crate) async fn watch(
+    engine: Engine,
+    platform: Arc<dyn Platform>,
+    config: ObserverConfig,
+    stop: CancellationToken,
+) {
+    let every = config.every;
+    let mut observer = Observer::new(&engine, Arc::clone(&platform), config);
     loop {
         observer.turn(&engine).await;
         tokio::select! {
@@ -68,6 +69,7 @@ pub(crate) async fn watch(engine: Engine, platform: Arc<dyn Platform>, stop: Can
 /// What one engine knows of one platform.
 struct Observer {
     platform: Arc<dyn Platform>,
+    config: ObserverConfig,
     /// Its name in reports.
     source: String,
     watch: Watch,
@@ -79,15 +81,15 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(engine: &Engine, platform: Arc<dyn Platform>) -> Self {
-        let config = &engine.0.config.observer;
-        let segment = config.adopt.get(platform.name()).cloned();
+    fn new(engine: &Engine, platform: Arc<dyn Platform>, config: ObserverConfig) -> Self {
+        let segment = config.adopt.clone();
         Self {
             source: platform.label(),
             watch: Watch::new(config.down_after),
             clock_set_at: engine.0.clock.set_at(),
             adopter: segment.map(|segment| Adopter::new(&*platform, segment)),
             platform,
+            config,
             answers: None,
         }
     }
@@ -137,13 +139,13 @@ impl Observer {
     }
 
     fn begin_anew(&mut self, engine: &Engine) {
-        self.watch = Watch::new(engine.0.config.observer.down_after);
+        self.watch = Watch::new(self.config.down_after);
         self.clock_set_at = engine.0.clock.set_at();
     }
 
     async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
         let now = engine.0.clock.now();
-        let held = engine.0.config.observer.every * KEPT_FOR + self.platform.timeout();
+        let held = self.config.every * KEPT_FOR + self.platform.timeout();
         let until = now + TimeDelta::from_std(held).unwrap_or(TimeDelta::minutes(5));
         let lease = format!("observer {}", self.platform.name());
         let mut reader = engine.0.db.reader();

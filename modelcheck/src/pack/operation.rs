@@ -144,8 +144,10 @@ fn step(p: &mut Packer, task: &StepTask) {
     match step {
         WorkloadStep::Move(step) => workload(p, &step.workload),
         WorkloadStep::AddCapacity { host } => p.text(host),
-        WorkloadStep::MarkDown
+        WorkloadStep::Isolate
+        | WorkloadStep::MarkDown
         | WorkloadStep::MarkUp
+        | WorkloadStep::Empty
         | WorkloadStep::CleanUp
         // Of the segment's policy, and of the host's fence.
         | WorkloadStep::List { metadata_keys: _ }

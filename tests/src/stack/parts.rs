@@ -8,9 +8,7 @@ use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens,
 use ringfence_backends::openstack::Nova;
 use ringfence_bus::{Bus, Key, Keys};
 use ringfence_db::Database;
-use ringfence_engine::{
-    CheckConfig, Engine, EngineConfig, ObserverConfig, Parts, WebhookConfig, WebhookKey, WebhookKeys,
-};
+use ringfence_engine::{CheckConfig, Engine, EngineConfig, Parts, WebhookConfig, WebhookKey, WebhookKeys};
 use ringfence_scheduler_hook::Hook;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +47,7 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
         clock: options.clock.clone(),
         drivers: options.drivers.clone(),
     };
+    let watched = |platform| (platform, options.observer.clone());
     let config = EngineConfig {
         name: name.to_owned(),
         tick_every: options.tick_every,
@@ -58,10 +57,7 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
             ..CheckConfig::default()
         },
         retention: options.retention.clone(),
-        observer: ObserverConfig {
-            platforms: Nova::on(&options.clouds),
-            ..options.observer.clone()
-        },
+        platforms: Nova::on(&options.clouds).into_iter().map(watched).collect(),
         ..EngineConfig::default()
     };
     Engine::new(parts, config).await.unwrap()

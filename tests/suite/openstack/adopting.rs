@@ -1,6 +1,5 @@
 //! Hosts that appear in a cloud, and hosts that leave it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ringfence_engine::ObserverConfig;
@@ -29,8 +28,7 @@ async fn a_new_host_is_added_automatically_and_a_removed_host_stays_as_unknown()
         observer: ObserverConfig {
             every: Duration::from_secs(1),
             down_after: chrono::TimeDelta::seconds(8),
-            adopt: BTreeMap::from([(CLOUD.to_owned(), "rack".to_owned())]),
-            ..ObserverConfig::default()
+            adopt: Some("rack".to_owned()),
         },
         ..StackOptions::default()
     };

@@ -80,8 +80,12 @@ impl Cloud {
         let request = self.delete(CINDER_API, &["attachments", attachment]);
         match unless_gone(request.token_in("X-Service-Token").send().await) {
             // Cinder tells every user without the role service to ask Nova.
-            Err(BackendError::Refused { cloud, service, why }) => Err(BackendError::Denied {
-                cloud,
+            Err(BackendError::Refused {
+                platform,
+                service,
+                why,
+            }) => Err(BackendError::Denied {
+                platform,
                 service,
                 why: format!("{why} (the role service is needed beside admin)"),
             }),

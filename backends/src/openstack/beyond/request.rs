@@ -9,7 +9,7 @@ use super::listing::{self, Page};
 use super::service::Service;
 use super::token;
 use crate::BackendError;
-use crate::openstack::Cloud;
+use crate::openstack::{Cloud, faults};
 
 #[derive(Clone, Copy, Debug)]
 enum Method {
@@ -153,7 +153,7 @@ impl<'a> Request<'a> {
             self.after = all.last().map(|last| marker_of(last).to_owned());
         }
         Err(BackendError::Unreadable {
-            cloud: self.cloud.name().to_owned(),
+            platform: faults::label(self.cloud.name()),
             service: self.service.name,
             why: format!("the listing has more than {most} items"),
         })

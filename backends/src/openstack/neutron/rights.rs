@@ -6,7 +6,7 @@ use crate::BackendError;
 use crate::openstack::beyond::NEUTRON_API;
 use crate::openstack::cloud::unless_gone;
 use crate::openstack::rights::{FailedCall, NO_SUCH_ID, failed};
-use crate::openstack::{Cloud, NEUTRON};
+use crate::openstack::{Cloud, NEUTRON, faults};
 
 impl Cloud {
     pub(in crate::openstack) async fn failing_calls_of_neutron(&self) -> Vec<FailedCall> {
@@ -29,7 +29,7 @@ impl Cloud {
             return Ok(());
         }
         Err(BackendError::Denied {
-            cloud: self.name().to_owned(),
+            platform: faults::label(self.name()),
             service: NEUTRON,
             why: "it shows no agent of any host: there is none, or this user may not see agents; the role admin may".to_owned(),
         })

@@ -80,6 +80,9 @@ impl HostOf<'_> {
 
     async fn try_to(&self, order: StepOrder<'_>, looks: &Looks) -> Result<Done, BackendError> {
         match order.step {
+            WorkloadStep::Isolate | WorkloadStep::Empty => Ok(Done::So(
+                "a cloud starts and removes nothing by itself".to_owned(),
+            )),
             WorkloadStep::MarkDown => self.force_down().await,
             WorkloadStep::MarkUp => self.force_up().await,
             WorkloadStep::List { metadata_keys } => self.list(metadata_keys, looks).await,

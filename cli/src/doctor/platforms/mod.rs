@@ -25,7 +25,14 @@ pub(super) struct Seen {
 /// Checks every platform of the configuration, and returns those that have answered.
 pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> {
     let mut seen = Vec::new();
-    for platform in platforms::unchecked(settings) {
+    let platforms = match platforms::unchecked(settings) {
+        Ok(platforms) => platforms,
+        Err(error) => {
+            report.failure(PART, error.to_string(), "mend the configuration".to_owned());
+            return seen;
+        }
+    };
+    for platform in platforms {
         tell(platform.preflight(now()).await, report);
         if let Ok(poll) = platform.look().await {
             let hosts = poll.hosts.into_iter().map(|sign| sign.host);

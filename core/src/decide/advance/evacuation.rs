@@ -43,7 +43,7 @@ fn finish_evacuation(draft: &mut Draft) -> bool {
     let Some(operation) = draft.state.operation.as_mut() else {
         return false;
     };
-    if evacuation::open_spare(operation) {
+    if evacuation::open_spare(operation) || evacuation::empty(operation) {
         return true;
     }
     let (failed, told) = (evacuation::failed(operation), evacuation::told(operation));

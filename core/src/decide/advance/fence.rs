@@ -2,6 +2,7 @@
 
 use super::stages::{Stages, run_beside, run_next_stage};
 use super::{needs_operator, set_detail};
+use crate::decide::fence::isolates;
 use crate::decide::{Draft, proof};
 use crate::guard::{Guard, on};
 use crate::{Awaits, Operation, OperationStatus, TaskStatus};
@@ -26,6 +27,7 @@ pub(super) fn go_on(draft: &mut Draft) {
             resume(draft);
             continue;
         }
+        let is_isolated = isolate(draft);
         let is_told = tell_backend(draft);
         match run_next_stage(draft) {
             Stages::Moved => {}
@@ -36,7 +38,7 @@ pub(super) fn go_on(draft: &mut Draft) {
             }
             Stages::Stuck(why) => return needs_operator(draft, why),
             Stages::Over if draft.state.host.current_fence().is_none() => return wait_or_ask(draft),
-            Stages::Over if is_told => return proof::succeed(draft),
+            Stages::Over if is_told && is_isolated => return proof::succeed(draft),
             Stages::Over => return,
         }
     }
@@ -48,6 +50,11 @@ fn resume(draft: &mut Draft) {
         operation.status = OperationStatus::Running;
         operation.restart_at = None;
     }
+}
+
+/// Keeps workloads from starting on the host, beside whatever is still under way. `true` if nothing of it is left.
+fn isolate(draft: &mut Draft) -> bool {
+    run_beside(draft, |_, stage| isolates(stage))
 }
 
 /// Does what waits for FENCED, beside whatever is still under way. `true` if nothing of it is left.

@@ -2,7 +2,7 @@
 
 use super::waits::{Wait, may_begin, why_failed};
 use crate::decide::progress::PowerBack;
-use crate::decide::{Draft, evacuation, power_last, progress, rejoin};
+use crate::decide::{Draft, evacuation, fence, power_last, progress, rejoin};
 use crate::guard::{Guard, on};
 use crate::{Awaits, FencingKind, FrozenMethod, Operation, OperationKind, Stage, StepKind, Task, TaskStatus};
 
@@ -48,7 +48,7 @@ pub(super) fn run_next_stage(draft: &mut Draft) -> Stages {
 /// The first one that is not over and has a place in the order.
 fn next_stage(operation: &Operation) -> Option<usize> {
     let is_beside = |index: usize, stage: &Stage| match operation.kind() {
-        OperationKind::Fence => stage.awaits == Some(Awaits::Fenced),
+        OperationKind::Fence => stage.awaits == Some(Awaits::Fenced) || fence::isolates(stage),
         OperationKind::Evacuation => index == evacuation::BESIDE,
         OperationKind::Rejoin => false,
     };

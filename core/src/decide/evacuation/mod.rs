@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub(super) use self::host_back::{hold, is_back, stop_if_back};
 use self::left_over::left_by_the_fence;
 pub(super) use self::telling::{failed, news, told};
-pub(super) use self::workloads::{another_at_it, cut_off_by, listed, look_again, open_spare};
+pub(super) use self::workloads::{another_at_it, cut_off_by, empty, listed, look_again, open_spare};
 use super::draft::after_ms;
 use super::{Draft, TAKE_OVER_MS};
 use crate::platform::platform_of;

@@ -34,7 +34,16 @@ pub(in crate::decide) fn failed(operation: &Operation) -> Option<String> {
         .filter(|task| task.status == TaskStatus::Failed)
         .map(describe)
         .collect();
-    (!failed.is_empty()).then(|| format!("{}; not moved: {}", told(operation), failed.join("; ")))
+    if !failed.is_empty() {
+        return Some(format!("{}; not moved: {}", told(operation), failed.join("; ")));
+    }
+    let empty = operation.tasks().filter(|task| task.kind() == StepKind::Empty);
+    let failed = empty.last().filter(|task| task.status == TaskStatus::Failed)?;
+    let why = failed.detail.as_deref().unwrap_or("no detail");
+    Some(format!(
+        "{}; what they left with the host is not gone: {why}",
+        told(operation)
+    ))
 }
 
 fn describe_list(task: &Task) -> String {

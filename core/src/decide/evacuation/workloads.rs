@@ -127,6 +127,23 @@ pub(in crate::decide) fn open_spare(operation: &mut Operation) -> bool {
     true
 }
 
+/// All stages are over, and all workloads have gone. Where the platform itself starts them elsewhere, what they leave with the host is to
+/// go too; `false` if there is nothing to do.
+pub(in crate::decide) fn empty(operation: &mut Operation) -> bool {
+    let is_asked = operation
+        .platform
+        .as_ref()
+        .is_some_and(|at| at.backend.starts_by_itself());
+    let is_last = |stage: &Stage| stage.tasks.iter().any(|task| task.kind() == StepKind::Empty);
+    if !is_asked || operation.stages.last().is_none_or(is_last) || super::failed(operation).is_some() {
+        return false;
+    }
+    operation
+        .stages
+        .push(stage(vec![Task::step(WorkloadStep::Empty)]));
+    true
+}
+
 /// Tried again: the last look has to come after the last move.
 pub(in crate::decide) fn look_again(operation: &mut Operation) {
     if operation.kind() == OperationKind::Evacuation

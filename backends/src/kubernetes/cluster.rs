@@ -1,0 +1,135 @@
+//! A cluster as a platform.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kube::Client;
+use ringfence_core::{Backend, Poll, Timestamp};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use super::version::Version;
+use super::watching::Watching;
+use super::{ClusterSettings, faults, preflight, steps};
+use crate::{BackendError, Platform, Preflight, StepOrder, StepReport, TimeGiven};
+
+/// One cluster.
+pub struct Cluster {
+    settings: ClusterSettings,
+    client: OnceCell<Client>,
+    watching: OnceCell<Watching>,
+    version: OnceCell<Version>,
+}
+
+impl Cluster {
+    /// Makes no call yet.
+    #[must_use]
+    pub fn new(settings: ClusterSettings) -> Self {
+        Self {
+            settings,
+            client: OnceCell::new(),
+            watching: OnceCell::new(),
+            version: OnceCell::new(),
+        }
+    }
+
+    /// The clusters of these settings.
+    #[must_use]
+    pub fn of(settings: impl IntoIterator<Item = ClusterSettings>) -> Vec<Arc<dyn Platform>> {
+        let clusters = settings.into_iter().map(Self::new);
+        clusters
+            .map(|cluster| Arc::new(cluster) as Arc<dyn Platform>)
+            .collect()
+    }
+
+    pub(super) fn settings(&self) -> &ClusterSettings {
+        &self.settings
+    }
+
+    pub(super) async fn client(&self) -> Result<&Client, BackendError> {
+        self.client.get_or_try_init(|| self.settings.client()).await
+    }
+
+    /// The cluster's version, as it was first seen: a newer one acts on all that an older one acts on.
+    pub(super) async fn version(&self) -> Result<Version, BackendError> {
+        let ask = || async {
+            let client = self.client().await?;
+            let info = self.call(client.apiserver_version()).await?;
+            Version::of(&info).ok_or_else(|| BackendError::Version {
+                platform: faults::label(&self.settings.name),
+                service: faults::API_SERVER,
+                why: format!("its release {} is not known", info.git_version),
+            })
+        };
+        self.version.get_or_try_init(ask).await.copied()
+    }
+
+    /// Makes a call, within the time of one call.
+    pub(super) async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, BackendError> {
+        let limit = self.settings.timeout;
+        let done = timeout(limit, call).await.map_err(|_| BackendError::Late {
+            platform: faults::label(&self.settings.name),
+            service: faults::API_SERVER,
+            limit,
+        })?;
+        done.map_err(|error| faults::of(&self.settings.name, &error))
+    }
+
+    async fn watching(&self) -> Result<&Watching, BackendError> {
+        let client = self.client().await?;
+        let start = || async { Watching::start(client, &self.settings) };
+        Ok(self.watching.get_or_init(start).await)
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Platform for Cluster {
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    fn kind(&self) -> Backend {
+        Backend::Kubernetes
+    }
+
+    fn timeout(&self) -> Duration {
+        self.settings.timeout
+    }
+
+    async fn look(&self) -> Result<Poll, BackendError> {
+        self.watching().await?.poll()
+    }
+
+    async fn changed(&self) {
+        match self.watching().await {
+            Ok(watching) => watching.changed().await,
+            // Every platform is also asked in intervals.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    async fn preflight(&self, now: Timestamp) -> Vec<Preflight> {
+        preflight::of(self, now).await
+    }
+
+    async fn preflight_fencing(&self, _: &str) -> Vec<Preflight> {
+        Vec::new()
+    }
+
+    async fn carry_out(&self, order: StepOrder<'_>, budget: Duration) -> StepReport {
+        steps::carry_out(self, order, TimeGiven::of(budget)).await
+    }
+}

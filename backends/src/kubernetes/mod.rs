@@ -1,0 +1,16 @@
+//! Kubernetes.
+
+mod beat;
+mod cluster;
+mod faults;
+mod objects;
+mod preflight;
+mod rights;
+mod settings;
+mod sightings;
+mod steps;
+mod version;
+mod watching;
+
+pub use cluster::Cluster;
+pub use settings::ClusterSettings;

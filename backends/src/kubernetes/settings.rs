@@ -1,0 +1,63 @@
+//! How a cluster is reached.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use super::faults;
+use crate::BackendError;
+
+/// The address of a cluster, and the identity to use there.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// The cluster's name in the configuration.
+    pub name: String,
+    /// The kubeconfig file; `None` for the cluster that this process runs in.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; `None` for its current one.
+    pub context: Option<String>,
+    /// The namespace of Ringfence's own objects.
+    pub namespace: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// How long a node may be silent.
+    pub down_after: Duration,
+    /// How long a node that has returned has to be Ready before it takes pods.
+    pub ready_for: Duration,
+}
+
+impl ClusterSettings {
+    /// A client for the cluster. No call is made.
+    ///
+    /// # Errors
+    /// The kubeconfig or the service account cannot be read.
+    pub(super) async fn client(&self) -> Result<Client, BackendError> {
+        let mut config = self.config().await?;
+        config.connect_timeout = Some(self.timeout);
+        config.write_timeout = Some(self.timeout);
+        Client::try_from(config).map_err(|error| self.fault(faults::chain(&error)))
+    }
+
+    async fn config(&self) -> Result<Config, BackendError> {
+        let Some(path) = &self.kubeconfig else {
+            return Config::incluster().map_err(|error| self.fault(faults::chain(&error)));
+        };
+        let fault = |why: String| self.fault(format!("{}: {why}", path.display()));
+        let kubeconfig = Kubeconfig::read_from(path).map_err(|error| fault(faults::chain(&error)))?;
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        config.map_err(|error| fault(faults::chain(&error)))
+    }
+
+    fn fault(&self, why: String) -> BackendError {
+        BackendError::Settings {
+            platform: faults::label(&self.name),
+            why,
+        }
+    }
+}

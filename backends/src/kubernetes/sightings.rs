@@ -1,0 +1,223 @@
+//! What was seen of a cluster's nodes, and when.
+//!
+//! A lease carries the time of the clock of its holder, which may be wrong. So the time that counts is the time at which it was seen to
+//! change. That anything changes at all shows that the cluster can be written, and that its changes arrive.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta};
+use ringfence_core::{Poll, Sign, Timestamp};
+use tokio::time::Instant;
+
+use super::objects::Ready;
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    ready: Ready,
+}
+
+/// A node's lease.
+#[derive(Clone, Debug)]
+struct Renewal {
+    written: Option<String>,
+    seen_at: Instant,
+}
+
+/// All nodes of one cluster.
+#[derive(Debug)]
+pub(super) struct Sightings {
+    begun: Instant,
+    down_after: Duration,
+    nodes: BTreeMap<String, Seen>,
+    renewals: BTreeMap<String, Renewal>,
+    /// The leases of the cluster's own services, and of whatever else uses leases.
+    others: BTreeMap<String, Option<String>>,
+    /// When a lease was last seen to change.
+    heard_at: Option<Instant>,
+}
+
+impl Sightings {
+    pub fn new(down_after: Duration, now: Instant) -> Self {
+        Self {
+            begun: now,
+            down_after,
+            nodes: BTreeMap::new(),
+            renewals: BTreeMap::new(),
+            others: BTreeMap::new(),
+            heard_at: None,
+        }
+    }
+
+    /// Takes a node as it is now. `true` if that is worth a look.
+    pub fn node(&mut self, name: &str, ready: Ready) -> bool {
+        let seen = Seen { ready };
+        let known = self.nodes.insert(name.to_owned(), seen.clone());
+        known != Some(seen)
+    }
+
+    /// Takes that a node is gone.
+    pub fn no_node(&mut self, name: &str) {
+        self.nodes.remove(name);
+        self.renewals.remove(name);
+    }
+
+    /// Takes that there are no other nodes.
+    pub fn only_nodes(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.nodes.retain(|name, _| is_there(name));
+        self.renewals.retain(|name, _| is_there(name));
+    }
+
+    /// Takes a node's lease as it is now. `true` if that is worth a look: a node that was silent is heard again, or another one has been
+    /// silent for long enough.
+    pub fn node_lease(&mut self, node: &str, written: Option<String>, now: Instant) -> bool {
+        let Some(known) = self.renewals.get_mut(node) else {
+            let seen_at = now;
+            self.renewals
+                .insert(node.to_owned(), Renewal { written, seen_at });
+            return false;
+        };
+        if known.written == written {
+            return false;
+        }
+        let was_silent = now - known.seen_at >= self.down_after / 2;
+        *known = Renewal {
+            written,
+            seen_at: now,
+        };
+        self.hear(now) || was_silent
+    }
+
+    /// Takes another lease as it is now, by its version. `true` if that is worth a look: a node has been silent for long enough.
+    pub fn other_lease(&mut self, name: &str, written: Option<String>, now: Instant) -> bool {
+        match self.others.insert(name.to_owned(), written.clone()) {
+            Some(known) if known != written => self.hear(now),
+            Some(_) | None => false,
+        }
+    }
+
+    /// Takes that another lease is gone.
+    pub fn no_other_lease(&mut self, name: &str) {
+        self.others.remove(name);
+    }
+
+    fn hear(&mut self, now: Instant) -> bool {
+        let before = self.heard_at.replace(now).unwrap_or(self.begun);
+        let falls_silent = |renewal: &Renewal| {
+            let due = renewal.seen_at + self.down_after;
+            before < due && due <= now
+        };
+        self.renewals.values().any(falls_silent)
+    }
+
+    /// The next moment at which a node has been silent for long enough.
+    pub fn next_due(&self, now: Instant) -> Option<Instant> {
+        let due = |renewal: &Renewal| renewal.seen_at + self.down_after;
+        self.renewals.values().map(due).filter(|due| *due > now).min()
+    }
+
+    /// The nodes in the terms of the rules.
+    pub fn poll(&self) -> Poll {
+        let sign = |(name, seen): (&String, &Seen)| Sign {
+            host: name.clone(),
+            last: self.renewals.get(name).map(|renewal| self.time(renewal.seen_at)),
+            // The cluster itself waits until it has heard nothing for its own time; a kubelet that reports a fault is alive.
+            is_up: seen.ready != Ready::Unknown,
+            is_marked_down: false,
+            settings: String::new(),
+        };
+        Poll {
+            hosts: self.nodes.iter().map(sign).collect(),
+            own: self.heard_at.map(|at| self.time(at)),
+        }
+    }
+
+    /// By a clock that begins with the watch: all signs of a cluster are told by one clock.
+    fn time(&self, at: Instant) -> Timestamp {
+        let passed = TimeDelta::from_std(at.saturating_duration_since(self.begun));
+        DateTime::UNIX_EPOCH + passed.unwrap_or(TimeDelta::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOWN_AFTER: Duration = Duration::from_secs(20);
+
+    fn at(written: u32) -> Option<String> {
+        Some(format!("2026-11-25T12:00:{written:02}.000000Z"))
+    }
+
+    fn after(begun: Instant, seconds: u64) -> Instant {
+        begun + Duration::from_secs(seconds)
+    }
+
+    fn last(sightings: &Sightings, node: &str) -> Option<i64> {
+        let poll = sightings.poll();
+        let sign = poll.hosts.iter().find(|sign| sign.host == node).unwrap();
+        sign.last.map(|at| at.timestamp())
+    }
+
+    #[test]
+    fn the_time_of_a_sign_is_when_it_was_seen_to_change_and_not_what_is_written() {
+        let begun = Instant::now();
+        let mut sightings = Sightings::new(DOWN_AFTER, begun);
+        sightings.node("n1", Ready::Yes);
+        sightings.node_lease("n1", at(1), after(begun, 3));
+        sightings.node_lease("n1", at(1), after(begun, 9));
+        assert_eq!(last(&sightings, "n1"), Some(3));
+        sightings.node_lease("n1", at(0), after(begun, 10));
+        assert_eq!(last(&sightings, "n1"), Some(10));
+    }
+
+    #[test]
+    fn a_cluster_in_which_no_lease_changes_gives_no_sign_of_its_own() {
+        let begun = Instant::now();
+        let mut sightings = Sightings::new(DOWN_AFTER, begun);
+        for second in 0..60 {
+            sightings.node_lease("n1", at(1), after(begun, second));
+            sightings.other_lease("kube-system/kube-scheduler", at(1), after(begun, second));
+        }
+        assert_eq!(sightings.poll().own, None);
+        sightings.other_lease("kube-system/kube-scheduler", at(2), after(begun, 61));
+        assert_eq!(sightings.poll().own.unwrap().timestamp(), 61);
+    }
+
+    #[test]
+    fn a_node_that_falls_silent_and_a_node_that_is_heard_again_are_worth_a_look() {
+        let begun = Instant::now();
+        let mut sightings = Sightings::new(DOWN_AFTER, begun);
+        sightings.node_lease("n1", at(0), begun);
+        sightings.other_lease("other", at(0), begun);
+        assert!(!sightings.other_lease("other", at(1), after(begun, 19)));
+        assert_eq!(sightings.next_due(after(begun, 19)), Some(after(begun, 20)));
+        assert!(sightings.other_lease("other", at(2), after(begun, 21)));
+        assert!(!sightings.other_lease("other", at(3), after(begun, 22)));
+        assert_eq!(sightings.next_due(after(begun, 22)), None);
+        assert!(sightings.node_lease("n1", at(1), after(begun, 23)));
+        assert!(!sightings.node_lease("n1", at(2), after(begun, 24)));
+    }
+
+    #[test]
+    fn a_kubelet_that_reports_a_fault_is_alive() {
+        let mut sightings = Sightings::new(DOWN_AFTER, Instant::now());
+        for (name, ready) in [("yes", Ready::Yes), ("no", Ready::No), ("silent", Ready::Unknown)] {
+            assert!(sightings.node(name, ready));
+            assert!(!sightings.node(name, ready));
+        }
+        let up: Vec<bool> = sightings.poll().hosts.iter().map(|sign| sign.is_up).collect();
+        assert_eq!(up, [true, false, true], "no, silent, yes");
+    }
+
+    #[test]
+    fn a_node_that_was_made_again_is_one_host() {
+        let mut sightings = Sightings::new(DOWN_AFTER, Instant::now());
+        sightings.node("n1", Ready::Yes);
+        sightings.no_node("n1");
+        assert!(sightings.poll().hosts.is_empty());
+        assert!(sightings.node("n1", Ready::Unknown));
+        assert_eq!(sightings.poll().hosts.len(), 1);
+    }
+}

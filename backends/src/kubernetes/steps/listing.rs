@@ -1,0 +1,168 @@
+//! The pods of a node, and which of them go when the node is FENCED.
+
+use k8s_openapi::api::core::v1::{Pod, Toleration};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use ringfence_core::{Finding, MAX_LISTED, Workload, WorkloadState};
+
+use super::Done;
+use super::holding::FENCED;
+use super::node::NodeOf;
+use crate::BackendError;
+
+/// Pods in one answer.
+const PAGE: u32 = 500;
+/// Written by kubelets on the images of their static pods, which no API deletes.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+impl NodeOf<'_> {
+    /// All pods that the cluster has bound to the node.
+    pub(super) async fn pods(&self) -> Result<Vec<Pod>, BackendError> {
+        let api: Api<Pod> = Api::all(self.cluster.client().await?.clone());
+        let fields = format!("spec.nodeName={}", self.name);
+        let mut params = ListParams::default().fields(&fields).limit(PAGE);
+        let mut pods = Vec::new();
+        loop {
+            let page = self.cluster.call(api.list(&params)).await?;
+            pods.extend(page.items);
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(pods),
+            }
+        }
+    }
+
+    pub(super) async fn list(&self, metadata_keys: &[String]) -> Result<Done, BackendError> {
+        let pods = self.pods().await?;
+        let going: Vec<&Pod> = pods.iter().filter(|pod| goes(pod)).collect();
+        let detail = format!(
+            "{} of {} pods on {} have to go",
+            going.len(),
+            pods.len(),
+            self.name
+        );
+        let workloads = going.into_iter().take(MAX_LISTED);
+        let workloads = workloads.map(|pod| workload(pod, metadata_keys)).collect();
+        Ok(Done::Found(detail, Finding::Workloads(workloads)))
+    }
+}
+
+/// Whether the pod goes with its node: it is to run elsewhere, and its node's kubelet will not end it.
+pub(super) fn goes(pod: &Pod) -> bool {
+    !is_over(pod) && !pod.annotations().contains_key(MIRROR) && !is_of_daemon_set(pod) && !tolerates(pod)
+}
+
+/// Finished pods hold nothing.
+fn is_over(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Its controller would make it again, for this node.
+fn is_of_daemon_set(pod: &Pod) -> bool {
+    let mut owners = pod.owner_references().iter();
+    owners.any(|owner| owner.kind == "DaemonSet" && owner.controller == Some(true))
+}
+
+/// Whether it may stay on a node with our taint for ever.
+fn tolerates(pod: &Pod) -> bool {
+    let is_forever = |toleration: &Toleration| toleration.toleration_seconds.is_none();
+    let fits = |toleration: &Toleration| {
+        let is_any = toleration.operator.as_deref() == Some("Exists");
+        let is_key = match toleration.key.as_deref().filter(|key| !key.is_empty()) {
+            Some(key) => {
+                key == FENCED && (is_any || toleration.value.as_deref().unwrap_or_default().is_empty())
+            }
+            None => is_any,
+        };
+        let effect = toleration.effect.as_deref().unwrap_or_default();
+        is_key && matches!(effect, "" | "NoExecute") && is_forever(toleration)
+    };
+    let spec = pod.spec.as_ref();
+    spec.and_then(|spec| spec.tolerations.as_ref())
+        .is_some_and(|all| all.iter().any(fits))
+}
+
+fn workload(pod: &Pod, keys: &[String]) -> Workload {
+    let (labels, annotations) = (pod.labels(), pod.annotations());
+    let value = |key: &String| labels.get(key).or_else(|| annotations.get(key));
+    let metadata = keys
+        .iter()
+        .filter_map(|key| Some((key.clone(), value(key)?.clone())));
+    Workload {
+        id: pod.uid().unwrap_or_default(),
+        name: format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()),
+        state: WorkloadState::Running,
+        metadata: metadata.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{PodSpec, PodStatus};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+    use super::*;
+
+    fn tolerating(toleration: Toleration) -> Pod {
+        let spec = PodSpec {
+            tolerations: Some(vec![toleration]),
+            ..PodSpec::default()
+        };
+        Pod {
+            spec: Some(spec),
+            ..Pod::default()
+        }
+    }
+
+    fn exists(key: Option<&str>, effect: Option<&str>, seconds: Option<i64>) -> Toleration {
+        Toleration {
+            key: key.map(str::to_owned),
+            operator: Some("Exists".to_owned()),
+            effect: effect.map(str::to_owned),
+            toleration_seconds: seconds,
+            value: None,
+        }
+    }
+
+    #[test]
+    fn a_pod_that_tolerates_our_taint_for_ever_stays() {
+        for (toleration, goes_) in [
+            (exists(None, None, None), false),
+            (exists(Some(FENCED), Some("NoExecute"), None), false),
+            (exists(Some(FENCED), None, Some(300)), true),
+            (exists(Some(FENCED), Some("NoSchedule"), None), true),
+            (
+                exists(Some("node.kubernetes.io/unreachable"), Some("NoExecute"), None),
+                true,
+            ),
+        ] {
+            let told = format!("{toleration:?}");
+            assert_eq!(goes(&tolerating(toleration)), goes_, "{told}");
+        }
+    }
+
+    #[test]
+    fn mirror_pods_those_of_daemon_sets_and_finished_ones_stay() {
+        let mut mirror = Pod::default();
+        mirror.annotations_mut().insert(MIRROR.to_owned(), "x".to_owned());
+        let mut daemon = Pod::default();
+        daemon.owner_references_mut().push(OwnerReference {
+            kind: "DaemonSet".to_owned(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        });
+        let status = PodStatus {
+            phase: Some("Failed".to_owned()),
+            ..PodStatus::default()
+        };
+        let failed = Pod {
+            status: Some(status),
+            ..Pod::default()
+        };
+        assert_eq!(
+            [mirror, daemon, failed, Pod::default()].map(|pod| goes(&pod)),
+            [false, false, false, true]
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! One node of one cluster, and how it is changed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Taint;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::kubernetes::Cluster;
+use crate::kubernetes::beat::WRITER;
+use crate::kubernetes::objects::{NodeObject, nodes};
+use crate::{BackendError, TimeGiven};
+
+/// Between two reads of a state that changes within seconds.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Between two tries at a change that another program's change has overtaken.
+const OVERTAKEN_PAUSE: Duration = Duration::from_millis(20);
+
+/// One node, and the time limit of a step on it.
+#[derive(Clone, Copy)]
+pub(super) struct NodeOf<'a> {
+    pub cluster: &'a Cluster,
+    pub name: &'a str,
+    pub time: TimeGiven,
+}
+
+/// A node's marks, as a step wants them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Marks {
+    pub unschedulable: bool,
+    pub taints: Vec<Taint>,
+    /// Ringfence's own annotations; `None` for one that is to go.
+    pub annotations: BTreeMap<&'static str, Option<String>>,
+}
+
+impl Marks {
+    /// As they are.
+    pub fn of(node: &NodeObject) -> Self {
+        Self {
+            unschedulable: node.spec.unschedulable,
+            taints: node.spec.taints.clone(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    /// Writes down, or takes away, that Ringfence has set something.
+    pub fn own(&mut self, what: &'static str, is_ours: bool) {
+        self.annotations.insert(what, is_ours.then(|| "true".to_owned()));
+    }
+}
+
+/// Whether Ringfence has written down that it has set this.
+pub(super) fn is_ours(node: &NodeObject, what: &str) -> bool {
+    let annotations = node.metadata.annotations.as_ref();
+    annotations.is_some_and(|annotations| annotations.contains_key(what))
+}
+
+impl NodeOf<'_> {
+    pub async fn api(&self) -> Result<Api<NodeObject>, BackendError> {
+        Ok(Api::all_with(self.cluster.client().await?.clone(), &nodes()))
+    }
+
+    /// The node, if the cluster has it.
+    pub async fn read(&self) -> Result<Option<NodeObject>, BackendError> {
+        let api = self.api().await?;
+        self.cluster.call(api.get_opt(self.name)).await
+    }
+
+    /// Changes the node's marks, and returns the node as the cluster has it then. Taints are one list that other programs write too: a change
+    /// of theirs in between is read first.
+    pub async fn mark(
+        &self,
+        change: impl Fn(&NodeObject, &mut Marks),
+    ) -> Result<Option<NodeObject>, BackendError> {
+        let api = self.api().await?;
+        loop {
+            let Some(node) = self.read().await? else {
+                return Ok(None);
+            };
+            let mut marks = Marks::of(&node);
+            change(&node, &mut marks);
+            if !differs(&node, &marks) {
+                return Ok(Some(node));
+            }
+            let patch = json!({
+                "metadata": {
+                    "resourceVersion": node.metadata.resource_version,
+                    "annotations": marks.annotations,
+                },
+                "spec": { "unschedulable": marks.unschedulable, "taints": marks.taints },
+            });
+            let how = PatchParams {
+                field_manager: Some(WRITER.to_owned()),
+                ..PatchParams::default()
+            };
+            match self
+                .cluster
+                .call(api.patch(self.name, &how, &Patch::Merge(patch)))
+                .await
+            {
+                Err(BackendError::Refused { .. }) if self.has_time() => sleep(OVERTAKEN_PAUSE).await,
+                done => return done.map(Some),
+            }
+        }
+    }
+
+    /// Whether there is time for one more look.
+    pub fn has_time(&self) -> bool {
+        Instant::now() + PAUSE * 2 < self.time.until
+    }
+
+    /// Waits before one more look.
+    pub async fn pause(&self) {
+        sleep(PAUSE).await;
+    }
+}
+
+fn differs(node: &NodeObject, marks: &Marks) -> bool {
+    let has = |what: &&str| is_ours(node, what);
+    let mut annotations = marks.annotations.iter();
+    node.spec.unschedulable != marks.unschedulable
+        || node.spec.taints != marks.taints
+        || annotations.any(|(what, wanted)| has(what) != wanted.is_some())
+}

@@ -1,0 +1,51 @@
+//! The version of a cluster, and what follows from it.
+
+use k8s_openapi::apimachinery::pkg::version::Info;
+
+/// The oldest release that removes pods and attachments of a node with the out-of-service taint without being told to try it out.
+const OUT_OF_SERVICE: u32 = 26;
+
+/// A release of Kubernetes, 1.N.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version(pub u32);
+
+impl Version {
+    /// From the cluster's answer. Distributions add signs to the number.
+    pub fn of(info: &Info) -> Option<Self> {
+        let digits: String = info.minor.chars().take_while(char::is_ascii_digit).collect();
+        let minor = digits.parse().ok()?;
+        (info.major == "1").then_some(Self(minor))
+    }
+
+    /// Whether the cluster acts on the out-of-service taint.
+    pub fn has_out_of_service(self) -> bool {
+        self >= Self(OUT_OF_SERVICE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(major: &str, minor: &str) -> Option<Version> {
+        Version::of(&Info {
+            major: major.to_owned(),
+            minor: minor.to_owned(),
+            ..Info::default()
+        })
+    }
+
+    #[test]
+    fn what_follows_the_digits_is_ignored() {
+        assert_eq!(version("1", "32"), Some(Version(32)));
+        assert_eq!(version("1", "27+"), Some(Version(27)));
+        assert_eq!(version("1", "+"), None);
+        assert_eq!(version("2", "0"), None);
+    }
+
+    #[test]
+    fn a_release_tells_what_it_acts_on() {
+        let acts = |minor| Version(minor).has_out_of_service();
+        assert_eq!([20, 25, 26, 32].map(acts), [false, false, true, true]);
+    }
+}
