@@ -111,7 +111,9 @@ fn live_of<'a>(draft: &'a Draft, claim: &Claim) -> Result<&'a Operation, Refusal
     if operation.generation != claim.generation {
         return Err(refuse(claim, "it is of another generation"));
     }
-    if operation.status != OperationStatus::Running {
+    // Workloads are kept off the host while a person is asked for the rest.
+    let may_go_on = operation.status == OperationStatus::Running || claim.kind == StepKind::Isolate;
+    if !may_go_on {
         return Err(refuse(claim, "its operation waits for an operator"));
     }
     Ok(operation)

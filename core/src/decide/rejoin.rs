@@ -1,8 +1,8 @@
 //! Taking a host back, in the order in which nothing can be written twice (S7).
 //!
 //! Power, the self-fencing timeout, the host itself, obsolete workloads, the backend's belief that it is down, storage, network; then
-//! UNFENCED; then the workloads that remained. A platform that starts workloads by itself is let do so last of all, and a host that it
-//! asks over the network has that before its storage.
+//! UNFENCED; then the workloads that remained. A platform that starts workloads by itself is let do so after all else: a host that it
+//! reaches over the network has that first, and then its storage.
 
 use serde_json::json;
 
@@ -137,16 +137,18 @@ fn stages(state: &HostState) -> Vec<Stage> {
     let network = stage(None, undo(state, FencingKind::NetworkFence));
     let fenced_at = state.host.fence.as_ref().map(|fence| fence.at);
     let start = workloads(state, WorkloadStep::Start { fenced_at });
+    // A host that has gone again meanwhile is not taken back.
+    let mark_up = mark_up.map(|task| stage(Some(Awaits::HostBack), vec![task]));
     if state.host.backend.starts_by_itself() {
         stages.extend([network, storage]);
-        let tasks = mark_up.into_iter().chain([start]).collect();
-        stages.push(stage(Some(Awaits::HostBack), tasks));
-        return stages;
+        stages.extend(mark_up);
+    } else {
+        // Such a platform connects nothing on a host that it takes for down. It places nothing there either, until it is told so after
+        // UNFENCED.
+        stages.extend(mark_up);
+        stages.extend([storage, network]);
     }
-    // Before storage and network: a backend connects nothing on a host that it takes for down. It places nothing there either, until it is
-    // told so after UNFENCED. A host that has gone again meanwhile is not taken back.
-    stages.extend(mark_up.map(|task| stage(Some(Awaits::HostBack), vec![task])));
-    stages.extend([storage, network, stage(Some(Awaits::HostBack), vec![start])]);
+    stages.push(stage(Some(Awaits::HostBack), vec![start]));
     stages
 }
 

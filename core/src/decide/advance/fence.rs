@@ -16,6 +16,7 @@ pub(super) fn go_on(draft: &mut Draft) {
     loop {
         // A proof can end the wait for an operator, and decides whether power may come back: look before each stage.
         proof::collect(draft);
+        let is_isolated = isolate(draft);
         let Some(live) = draft.live() else { return };
         let is_fenced = draft.state.host.current_fence().is_some();
         let waits = live.status == OperationStatus::NeedsOperator;
@@ -27,7 +28,6 @@ pub(super) fn go_on(draft: &mut Draft) {
             resume(draft);
             continue;
         }
-        let is_isolated = isolate(draft);
         let is_told = tell_backend(draft);
         match run_next_stage(draft) {
             Stages::Moved => {}

@@ -4,7 +4,7 @@ use super::needs_operator;
 use super::stages::{Stages, run_next_stage};
 use super::waits::why_failed;
 use crate::decide::Draft;
-use crate::{Operation, OperationStatus, StepKind, Task, TaskStatus};
+use crate::{Operation, OperationStatus, StepKind, TaskStatus};
 
 pub(super) fn go_on(draft: &mut Draft) {
     if draft
@@ -26,8 +26,7 @@ pub(super) fn go_on(draft: &mut Draft) {
 /// Everything is over. UNFENCED stands, whatever has become of the workloads that remained.
 fn taken_back(draft: &mut Draft) {
     let mut starts = draft.live().into_iter().flat_map(Operation::tasks);
-    let is_last = |task: &&Task| task.kind() == StepKind::Start || task.kind() == StepKind::MarkUp;
-    let failed = starts.find(|task| is_last(task) && task.status == TaskStatus::Failed);
+    let failed = starts.find(|task| task.kind() == StepKind::Start && task.status == TaskStatus::Failed);
     let why = failed.map(why_failed);
     drop(starts);
     match why {

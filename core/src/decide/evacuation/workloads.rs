@@ -130,12 +130,12 @@ pub(in crate::decide) fn open_spare(operation: &mut Operation) -> bool {
 /// All stages are over, and all workloads have gone. Where the platform itself starts them elsewhere, what they leave with the host is to
 /// go too; `false` if there is nothing to do.
 pub(in crate::decide) fn empty(operation: &mut Operation) -> bool {
-    let is_asked = operation
-        .platform
-        .as_ref()
-        .is_some_and(|at| at.backend.starts_by_itself());
-    let is_last = |stage: &Stage| stage.tasks.iter().any(|task| task.kind() == StepKind::Empty);
-    if !is_asked || operation.stages.last().is_none_or(is_last) || super::failed(operation).is_some() {
+    let platform = operation.platform.as_ref();
+    let is_asked = platform.is_some_and(|at| at.backend.starts_by_itself());
+    let is_look = |task: &&Task| task.kind() == StepKind::List || task.kind() == StepKind::Empty;
+    let last = operation.tasks().filter(is_look).last();
+    let is_done = last.is_some_and(|task| task.kind() == StepKind::Empty);
+    if !is_asked || is_done || super::failed(operation).is_some() {
         return false;
     }
     operation

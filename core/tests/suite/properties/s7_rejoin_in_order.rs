@@ -43,19 +43,24 @@ proptest! {
         prop_assert_eq!(world.violation, None, "{:#?}", world.log);
     }
 
+    /// A platform that reaches the host over the network has that first.
     #[test]
-    fn s7_storage_comes_back_before_the_network(setting in setting(), actions in history(Truthfulness::Truthful)) {
+    fn s7_storage_and_network_come_back_in_the_order_of_the_platform(setting in setting(), actions in history(Truthfulness::Truthful)) {
         let world = live_through(setting.world(), &actions);
         let readings = readings(&world);
+        let (first, second) = match world.state.host.backend {
+            Backend::Kubernetes => (FencingKind::NetworkFence, FencingKind::StorageUnfence),
+            Backend::Nova | Backend::None => (FencingKind::StorageFence, FencingKind::NetworkUnfence),
+        };
         for (at, _, decision) in decisions(&world) {
             for effect in &decision.effects {
                 let Effect::Dispatch(sent) = effect else { continue };
-                if sent.job.kind() != FencingKind::NetworkUnfence {
+                if sent.job.kind() != second {
                     continue;
                 }
                 let id = sent.attempt.operation_id;
                 for standing in standing_at_the_start(&world, id) {
-                    if standing.kind == FencingKind::StorageFence {
+                    if standing.kind == first {
                         prop_assert!(was_given_back(&world, &standing, &readings, id, at));
                     }
                 }

@@ -86,6 +86,8 @@ fn goes_on(kind: TaskKind, fence: &Operation, now: &HostState) -> bool {
     let is_off = |task: &Task| task.kind() == FencingKind::PowerOff && task.status == TaskStatus::Confirmed;
     match kind {
         TaskKind::Fencing(FencingKind::PowerOn) if !fence.tasks().any(is_off) => true,
+        // To mark the host down is more.
+        TaskKind::Step(StepKind::Isolate) => evacuation.tasks().any(|task| task.kind() == StepKind::MarkDown),
         kind => evacuation.tasks().any(|task| task.kind() == kind),
     }
 }
