@@ -191,6 +191,7 @@ fn look(draft: &mut Draft, operation: &mut Operation, task: &mut Task, executors
         draft.wake(due);
         return false;
     }
+    task.begun_at.get_or_insert(draft.now);
     for executor in executors {
         dispatch(draft, operation, task, executor.only_looking());
     }

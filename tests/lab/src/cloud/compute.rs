@@ -46,7 +46,7 @@ impl Cloud {
             is_removed: false,
             home: Home::new("compute")?,
         };
-        compute.configure()?;
+        compute.configure("")?;
         compute.set_boot_time(now() - UP_BEFORE)?;
         compute.start_again()?;
         Ok(compute)
@@ -184,6 +184,14 @@ impl Compute {
         self.start_again()
     }
 
+    /// From its next start on, nova-compute gives signs of life in such intervals.
+    ///
+    /// # Errors
+    /// If its configuration cannot be written.
+    pub fn report_every(&self, seconds: u32) -> Result<(), LabError> {
+        self.configure(&format!("report_interval = {seconds}\n"))
+    }
+
     /// The guests on the host, by their servers' ids.
     ///
     /// # Errors
@@ -274,11 +282,11 @@ impl Compute {
         self.cloud.forget_host(&self.name)
     }
 
-    fn configure(&self) -> Result<(), LabError> {
+    fn configure(&self, more: &str) -> Result<(), LabError> {
         let state = self.home.make_folder("state")?;
         let (name, state, lock) = (&self.name, state.display(), self.home.text("lock"));
         let text = format!(
-            "[DEFAULT]\nhost = {name}\nstate_path = {state}\n[oslo_concurrency]\nlock_path = {lock}\n"
+            "[DEFAULT]\nhost = {name}\nstate_path = {state}\n{more}[oslo_concurrency]\nlock_path = {lock}\n"
         );
         self.home.write("nova-compute.conf", &text).map(|_| ())
     }
