@@ -3,6 +3,8 @@
 //! Only the token counts. Any client can send the headers that a proxy with Keystone's middleware would add (`X-User-Id`, `X-Roles`, ...),
 //! so they are not read.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -97,7 +99,7 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
         })?;
     let authenticators = &front.authenticators;
     let credentials = credentials(request).ok_or_else(|| {
-        authenticators.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer")
+        authenticators.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer, or as the password of Basic")
     })?;
     let address = request.peer_addr().map(|address| address.ip());
     let now = front.clock.now();
@@ -113,14 +115,23 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
     })
 }
 
+/// A scheduler of Kubernetes can only send what stands in the URL of its extender.
+fn password(encoded: &str) -> Option<String> {
+    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    text.split_once(':').map(|(_, password)| password.to_owned())
+}
+
 fn credentials(request: &HttpRequest) -> Option<Credentials> {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let token = header("x-auth-token")
         .or_else(|| header("authorization")?.strip_prefix("Bearer "))
+        .map(str::to_owned)
+        .or_else(|| password(header("authorization")?.strip_prefix("Basic ")?))
         .filter(|token| !token.is_empty())?;
     let service_token = header("x-service-token").filter(|token| !token.is_empty());
     Some(Credentials {
-        token: token.to_owned(),
+        token,
         service_token: service_token.map(ToOwned::to_owned),
     })
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct HookConfig {
     /// Clouds that are known even if none of their hosts is.
     pub clouds: Vec<String>,
+    /// Clusters that are known even if none of their nodes is.
+    pub clusters: Vec<String>,
     /// The answer about a host that Ringfence does not know.
     pub unknown_hosts: UnknownHosts,
     /// Between two reads of the hosts without a change.
@@ -15,10 +17,18 @@ pub struct HookConfig {
     pub max_age: Duration,
 }
 
+impl HookConfig {
+    /// All platforms that are known.
+    pub(crate) fn platforms(&self) -> impl Iterator<Item = &String> {
+        self.clouds.iter().chain(&self.clusters)
+    }
+}
+
 impl Default for HookConfig {
     fn default() -> Self {
         Self {
             clouds: Vec::new(),
+            clusters: Vec::new(),
             unknown_hosts: UnknownHosts::Refused,
             refresh_every: Duration::from_secs(1),
             max_age: Duration::from_secs(5),

@@ -133,6 +133,12 @@ impl Hook {
         Err(HookError::Stale { age, max_age })
     }
 
+    /// The clusters of the configuration.
+    #[must_use]
+    pub fn clusters(&self) -> &[String] {
+        &self.0.config.clusters
+    }
+
     /// The hosts among these that may get workloads.
     pub fn filter<'a>(
         &self,
@@ -186,7 +192,7 @@ impl Hook {
     async fn unforce_unknown(&self, cloud: &str, host: &str) -> Result<Verdict, HookError> {
         let config = &self.0.config;
         let is_foreign = config.unknown_hosts == UnknownHosts::Allowed
-            && (config.clouds.iter().any(|known| known == cloud)
+            && (config.platforms().any(|known| known == cloud)
                 || cloud_has_hosts(&mut self.0.db.reader_by_keys(), cloud).await?);
         let mut verdict = Verdict::unknown(format!("Ringfence knows no host {host:?} in cloud {cloud:?}"));
         if is_foreign {

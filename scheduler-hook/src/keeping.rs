@@ -66,7 +66,7 @@ impl Hook {
         let rows = timeout(max_age, hosts_to_place(&mut reader)).await;
         let rows = rows.map_err(|_| HookError::Slow { within: max_age })??;
         let begun = begun.ok_or(HookError::Stale { age: None, max_age })?;
-        let snapshot = Snapshot::new(begun, as_of, &self.0.config.clouds, rows);
+        let snapshot = Snapshot::new(begun, as_of, self.0.config.platforms(), rows);
         self.0.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }

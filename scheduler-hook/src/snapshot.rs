@@ -11,7 +11,7 @@ use crate::moment::Moment;
 
 const UNKNOWN_HOST: &str =
     "Ringfence does not know the host; add it, or allow unknown hosts by scheduler_hook.unknown_hosts";
-const UNKNOWN_CLOUD: &str = "Ringfence knows no host of this cloud, and openstack.clouds does not name the cloud; check the cloud's name";
+const UNKNOWN_CLOUD: &str = "Ringfence knows no host of this platform, and neither openstack.clouds nor kubernetes.clusters names the platform; check the platform's name";
 
 /// The schedule gates of all hosts at one moment.
 pub struct Snapshot {
@@ -37,9 +37,14 @@ pub struct Filtered<'a> {
 
 impl Snapshot {
     /// Decides for all rows of a read that began at `begun`. A gate that opens only by time opens with a later read.
-    pub(crate) fn new(begun: Moment, as_of: Timestamp, clouds: &[String], rows: Vec<PlacingRow>) -> Self {
+    pub(crate) fn new<'a>(
+        begun: Moment,
+        as_of: Timestamp,
+        platforms: impl Iterator<Item = &'a String>,
+        rows: Vec<PlacingRow>,
+    ) -> Self {
         let mut known: HashMap<String, Hosts> =
-            clouds.iter().map(|cloud| (cloud.clone(), Hosts::new())).collect();
+            platforms.map(|platform| (platform.clone(), Hosts::new())).collect();
         for row in rows {
             let gate = schedule_gate(&row.placing(), as_of);
             let reason = (!gate.allowed).then(|| gate.reason.into_boxed_str());

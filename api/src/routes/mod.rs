@@ -15,7 +15,9 @@ pub(crate) mod failure_state;
 pub(crate) mod fence;
 pub(crate) mod gates;
 pub(crate) mod health;
+mod host_name;
 pub(crate) mod hosts;
+pub(crate) mod kubernetes;
 pub(crate) mod masakari;
 pub(crate) mod method_checks;
 pub(crate) mod methods;
@@ -43,7 +45,12 @@ pub(crate) fn configure_hook(service: &mut ServiceConfig) {
                 .app_data(limit)
                 .route(web::post().to(nova::filter::filter)),
         )
-        .service(at("/nova/evacuate-check").route(web::post().to(nova::evacuate_check::check)));
+        .service(at("/nova/evacuate-check").route(web::post().to(nova::evacuate_check::check)))
+        .service(
+            at("/kubernetes/filter")
+                .app_data(web::PayloadConfig::new(kubernetes::filter::MAX_BODY_BYTES))
+                .route(web::post().to(kubernetes::filter::filter)),
+        );
 }
 
 /// Those of a scheduler hook without the API, beside its own.

@@ -210,6 +210,7 @@ pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, Cl
     let (refresh_every, max_age) = settings.hook_ages()?;
     let config = HookConfig {
         clouds: settings.openstack.clouds.clone(),
+        clusters: settings.kubernetes.clusters.clone(),
         unknown_hosts: match settings.scheduler_hook.unknown_hosts {
             UnknownHostsWord::Refused => UnknownHosts::Refused,
             UnknownHostsWord::Allowed => UnknownHosts::Allowed,

@@ -7,12 +7,12 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use super::host_name::HostName;
 use crate::ApiError;
 use crate::auth::Caller;
 use crate::body::LongBody;
 use crate::error::ErrorList;
 use crate::role::Role;
+use crate::routes::host_name::HostName;
 
 /// The most hosts of one question.
 const MAX_HOSTS: usize = 10_000;

@@ -2,4 +2,3 @@
 
 pub(crate) mod evacuate_check;
 pub(crate) mod filter;
-mod host_name;

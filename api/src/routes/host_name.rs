@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A host's name in a question.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct HostName<'a>(pub Cow<'a, str>);
+pub(crate) struct HostName<'a>(pub Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for HostName<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
