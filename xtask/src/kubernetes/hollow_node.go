@@ -54,7 +54,7 @@ func main() {
 	config.EnableServer = false
 	config.EnableControllerAttachDetach = true
 	config.NodeLeaseDurationSeconds = int32(*lease)
-	config.NodeStatusUpdateFrequency.Duration = 2 * time.Second
+	config.NodeStatusUpdateFrequency.Duration = time.Second
 
 	client, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	must(err)
