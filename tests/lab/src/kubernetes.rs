@@ -5,6 +5,7 @@
 mod api;
 mod attacher;
 mod control_plane;
+mod host;
 mod kubelet;
 mod options;
 mod pki;

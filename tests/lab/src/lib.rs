@@ -7,6 +7,7 @@
 //!
 //! All calls block; an async test starts its peers through `spawn_blocking` or before its runtime.
 
+mod button;
 mod certificates;
 mod cloud;
 mod error;

@@ -124,6 +124,10 @@ impl KubeApi {
         )
     }
 
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Whether the API server says that it is ready.
     pub(super) fn is_ready(&self) -> bool {
         let request = self.request("GET", "/readyz").body(());

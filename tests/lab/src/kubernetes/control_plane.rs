@@ -150,6 +150,12 @@ impl ControlPlane {
         self.pki.certificate()
     }
 
+    /// An administrator's bearer token.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.api.token()
+    }
+
     /// The file of an administrator's kubeconfig.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {

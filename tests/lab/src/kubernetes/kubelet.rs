@@ -1,44 +1,28 @@
 //! A node: a real kubelet, whose containers are entries in a list.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::process::Process;
-use super::runs::{self, ContainerRun, now_ms};
-use super::{CSI_DRIVER, ControlPlane, KubeApi, KubeletOptions};
-use crate::error::{During, LabError};
-use crate::home::Home;
-use crate::rope::Rope;
+use super::host::Host;
+use super::{CSI_DRIVER, ContainerRun, ControlPlane, KubeApi, KubeletOptions};
+use crate::button::{Button, Machine as _};
+use crate::error::LabError;
+use crate::ipmi::IpmiBmc;
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// The group of all kubelets.
-const GROUP: &str = "system:nodes";
-
-/// A boot of a node.
-#[derive(Clone, Debug)]
-struct Boot {
-    id: String,
-    /// When the node was killed, in milliseconds since 1970.
-    ended_ms: Option<i64>,
-}
 
 /// A node of a cluster. It has a lease, takes and refuses pods, and reports their state as every kubelet does. It dies when the value is
 /// dropped or the owning process dies; the `Node` object stays.
 #[derive(Debug)]
 pub struct Kubelet {
-    process: Process,
-    name: String,
+    // Dropped in this order.
+    bmc: Option<IpmiBmc>,
+    host: Arc<Host>,
     api: KubeApi,
-    lease_seconds: u64,
-    options: KubeletOptions,
-    boots: Mutex<Vec<Boot>>,
-    /// Keeps the files from outliving the test process while the node is dead.
-    _rope: Rope,
-    home: Home,
 }
 
 impl Kubelet {
@@ -46,22 +30,16 @@ impl Kubelet {
     ///
     /// # Errors
     /// If the program is missing, or the node does not become ready within two minutes.
-    pub fn start(plane: &ControlPlane, name: &str, options: KubeletOptions) -> Result<Self, LabError> {
-        let home = Home::new("node")?;
-        let user = plane.pki().user(&format!("system:node:{name}"), Some(GROUP))?;
-        home.write("kubeconfig", &user)?;
-        let program = plane.programs().path("hollow-node");
+    pub fn start(plane: &ControlPlane, name: &str, options: &KubeletOptions) -> Result<Self, LabError> {
+        let host = Host::new(plane, name, options)?;
+        host.switch_on()?;
+        let of_bmc = Arc::clone(&host);
+        let start_bmc = || IpmiBmc::start_with(|folder| Button::wire(folder, of_bmc).map(Some));
         let node = Self {
-            process: Process::new("hollow-node", program, home.path().to_owned()),
-            name: name.to_owned(),
+            bmc: options.with_bmc.then(start_bmc).transpose()?,
+            host,
             api: plane.api().clone(),
-            lease_seconds: plane.node_grace().as_secs().max(1),
-            options,
-            boots: Mutex::default(),
-            _rope: Rope::of(home.path())?,
-            home,
         };
-        node.start_again()?;
         node.until_ready()?;
         Ok(node)
     }
@@ -69,24 +47,24 @@ impl Kubelet {
     /// The node's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.host.name()
+    }
+
+    /// The host's BMC, if the node was started with one.
+    #[must_use]
+    pub fn bmc(&self) -> Option<&IpmiBmc> {
+        self.bmc.as_ref()
     }
 
     /// Whether the host has power.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.process.is_running()
+        self.host.is_on()
     }
 
-    /// Kills the host with everything on it.
+    /// Kills the host with everything on it, without the BMC.
     pub fn kill(&self) {
-        if !self.is_running() {
-            return;
-        }
-        self.process.kill();
-        if let Some(boot) = self.boots.lock().last_mut() {
-            boot.ended_ms.get_or_insert(now_ms());
-        }
+        self.host.switch_off();
     }
 
     /// Freezes the host. Its containers count as running: they go on when the host is thawed.
@@ -94,7 +72,7 @@ impl Kubelet {
     /// # Errors
     /// If the host is dead.
     pub fn pause(&self) -> Result<(), LabError> {
-        self.process.signal(Signal::SIGSTOP)
+        self.host.signal(Signal::SIGSTOP)
     }
 
     /// Thaws the host, in its former boot.
@@ -102,30 +80,21 @@ impl Kubelet {
     /// # Errors
     /// If the host is dead.
     pub fn resume(&self) -> Result<(), LabError> {
-        self.process.signal(Signal::SIGCONT)
+        self.host.signal(Signal::SIGCONT)
     }
 
-    /// Boots a host that was killed: nothing runs yet, and the boot id is new. The node is not waited for.
+    /// Boots a host that is off: nothing runs yet, and the boot id is new. The node is not waited for.
     ///
     /// # Errors
     /// If the program cannot be started.
     pub fn start_again(&self) -> Result<(), LabError> {
-        if self.is_running() {
-            return Ok(());
-        }
-        let boot = new_boot_id()?;
-        self.boots.lock().push(Boot {
-            id: boot.clone(),
-            ended_ms: None,
-        });
-        self.process.start(self.arguments(&boot))
+        self.host.switch_on()
     }
 
     /// The id of the present boot, or of the last one.
     #[must_use]
     pub fn boot_id(&self) -> String {
-        let boots = self.boots.lock();
-        boots.last().map(|boot| boot.id.clone()).unwrap_or_default()
+        self.host.boot_id()
     }
 
     /// Waits until the API shows this boot as Ready, with the volume driver.
@@ -133,13 +102,13 @@ impl Kubelet {
     /// # Errors
     /// If that does not come within two minutes.
     pub fn until_ready(&self) -> Result<(), LabError> {
-        let boot = self.boot_id();
-        let what = format!("node {} Ready in boot {boot}", self.name);
+        let (name, boot) = (self.name(), self.boot_id());
+        let what = format!("node {name} Ready in boot {boot}");
         self.api.until(&what, &self.path(), READY_LIMIT, |node| {
             node["status"]["nodeInfo"]["bootID"] == boot.as_str() && is_ready(node)
         })?;
-        let what = format!("the volume driver on node {}", self.name);
-        let path = format!("/apis/storage.k8s.io/v1/csinodes/{}", self.name);
+        let what = format!("the volume driver on node {name}");
+        let path = format!("/apis/storage.k8s.io/v1/csinodes/{name}");
         let has_driver = |node: &Value| {
             let drivers = node["spec"]["drivers"].as_array();
             drivers.is_some_and(|all| all.iter().any(|driver| driver["name"] == CSI_DRIVER))
@@ -152,7 +121,7 @@ impl Kubelet {
     /// # Errors
     /// If that does not come within two minutes.
     pub fn until_not_ready(&self) -> Result<(), LabError> {
-        let what = format!("node {} not Ready", self.name);
+        let what = format!("node {} not Ready", self.name());
         self.api
             .until(&what, &self.path(), READY_LIMIT, |node| !is_ready(node))
             .map(|_| ())
@@ -163,37 +132,17 @@ impl Kubelet {
     /// # Errors
     /// If the host's list cannot be read.
     pub fn runs(&self) -> Result<Vec<ContainerRun>, LabError> {
-        let ends = |boot: &str| {
-            let boots = self.boots.lock();
-            let found = boots.iter().find(|one| one.id == boot);
-            found.and_then(|one| one.ended_ms)
-        };
-        runs::read(&self.home.join("containers.log"), &self.name, ends)
+        self.host.runs()
     }
 
     /// The kubelet's log.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        self.process.log().clone()
+        self.host.process().log().clone()
     }
 
     fn path(&self) -> String {
-        format!("/api/v1/nodes/{}", self.name)
-    }
-
-    fn arguments(&self, boot: &str) -> Vec<String> {
-        let labels = self.options.labels.iter();
-        let labels: Value = labels.map(|(name, value)| (name.clone(), json!(value))).collect();
-        let labels = if labels.is_null() { json!({}) } else { labels };
-        vec![
-            format!("--name={}", self.name),
-            format!("--boot-id={boot}"),
-            format!("--kubeconfig={}", self.home.text("kubeconfig")),
-            format!("--folder={}", self.home.path().display()),
-            format!("--csi-driver={CSI_DRIVER}"),
-            format!("--lease-seconds={}", self.lease_seconds),
-            format!("--labels={labels}"),
-        ]
+        format!("/api/v1/nodes/{}", self.name())
     }
 }
 
@@ -201,11 +150,4 @@ fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     let is_it = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
     conditions.is_some_and(|all| all.iter().any(is_it))
-}
-
-/// A random id as the kernel makes one at each boot.
-fn new_boot_id() -> Result<String, LabError> {
-    let file = "/proc/sys/kernel/random/uuid";
-    let text = std::fs::read_to_string(file).during(|| format!("reading {file}"))?;
-    Ok(text.trim().to_owned())
 }

@@ -15,7 +15,8 @@ pub struct ControlPlaneOptions {
     pub node_period: Duration,
     /// Scheduler extenders, each as an entry of `extenders` in a `KubeSchedulerConfiguration`.
     pub extenders: Vec<Value>,
-    /// More arguments for a component, as in `--v=4`.
+    /// More arguments for a component, as in `--v=4`. (From 1.30 on, `--disable-force-detach-on-timeout=true` keeps the controller manager from
+    /// detaching the volumes of a silent node after six minutes.)
     pub arguments: Vec<(Component, String)>,
 }
 
@@ -35,4 +36,6 @@ impl Default for ControlPlaneOptions {
 pub struct KubeletOptions {
     /// The node's labels, beside those of every kubelet.
     pub labels: Vec<(String, String)>,
+    /// Whether the host has a BMC, which takes a second more to start.
+    pub with_bmc: bool,
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use ringfence_lab::{
-    Attacher, Component, ContainerRun, ControlPlane, ControlPlaneOptions, KubeApi, Kubelet, KubeletOptions,
-    KubernetesPrograms, make_volumes, running_twice, stateful_set,
+    Attacher, Component, ContainerRun, ControlPlane, ControlPlaneOptions, IpmiFault, KubeApi, Kubelet,
+    KubeletOptions, KubernetesPrograms, make_volumes, running_twice, stateful_set,
 };
 use serde_json::{Value, json};
+
+use super::ipmi_power;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -20,7 +22,7 @@ fn control_plane() -> ControlPlane {
 }
 
 fn node(plane: &ControlPlane, name: &str) -> Kubelet {
-    Kubelet::start(plane, name, KubeletOptions::default()).unwrap()
+    Kubelet::start(plane, name, &KubeletOptions::default()).unwrap()
 }
 
 /// A cluster whose set `db` has two members with volumes, on two of three nodes.
@@ -175,16 +177,50 @@ fn a_node_that_is_started_again_has_another_boot_id_and_runs_its_pods_anew() {
 }
 
 #[test]
-fn a_killed_api_server_comes_back_with_its_data_and_a_frozen_one_goes_on() {
+fn a_node_dies_when_its_bmc_switches_it_off() {
+    let plane = control_plane();
+    let options = KubeletOptions {
+        with_bmc: true,
+        labels: vec![("topology.kubernetes.io/zone".to_owned(), "z1".to_owned())],
+    };
+    let node = Kubelet::start(&plane, "n1", &options).unwrap();
+    let api = plane.api();
+    let seen = api.get("/api/v1/nodes/n1").unwrap();
+    assert_eq!(seen["metadata"]["labels"]["topology.kubernetes.io/zone"], "z1");
+    let bmc = node.bmc().unwrap();
+    assert_eq!(ipmi_power(bmc, "status"), "Chassis Power is on");
+
+    bmc.set_fault(IpmiFault::Lies).unwrap();
+    ipmi_power(bmc, "off");
+    assert!(node.is_running());
+
+    bmc.set_fault(IpmiFault::None).unwrap();
+    ipmi_power(bmc, "off");
+    assert!(!node.is_running());
+    node.until_not_ready().unwrap();
+    let boot = node.boot_id();
+    ipmi_power(bmc, "on");
+    node.until_ready().unwrap();
+    assert_ne!(node.boot_id(), boot);
+}
+
+#[test]
+fn killed_components_come_back_with_the_data_and_a_frozen_api_server_goes_on() {
     let plane = control_plane();
     let maps = "/api/v1/namespaces/default/configmaps";
     let map = json!({"metadata": {"name": "kept"}, "data": {"a": "b"}});
     plane.api().post(maps, &map).unwrap();
 
-    for component in [Component::ApiServer, Component::Etcd] {
+    plane.kill(Component::ApiServer);
+    assert!(plane.api().get(maps).is_err());
+    plane.start_again(Component::ApiServer).unwrap();
+    for component in [
+        Component::Etcd,
+        Component::ControllerManager,
+        Component::Scheduler,
+    ] {
         plane.kill(component);
         assert!(!plane.is_running(component));
-        assert!(plane.api().get(maps).is_err());
         plane.start_again(component).unwrap();
         let kept = plane
             .api()
