@@ -20,8 +20,17 @@ const READY: &str = "RINGFENCE_TEST_KUBERNETES_BIN";
 const VERSION: &str = "1.20.2";
 /// Debian's name of that source.
 const SOURCE: &str = "kubernetes=1.20.5+really1.20.2-1.1+deb12u1";
-/// The program of a node, which is built within Kubernetes' source.
-const HOLLOW_NODE: &str = include_str!("kubernetes/hollow_node.go");
+/// The program of a node, which is built within Kubernetes' source, and a file that replaces one of that source.
+const OWN_FILES: [(&str, &str); 2] = [
+    (
+        "cmd/hollow-node/main.go",
+        include_str!("kubernetes/hollow_node.go"),
+    ),
+    (
+        "pkg/kubelet/oom/oom_watcher_linux.go",
+        include_str!("kubernetes/no_oom_watcher.go"),
+    ),
+];
 
 /// Whether there can be a Kubernetes.
 pub enum Kubernetes {
@@ -39,7 +48,8 @@ pub fn provide(workspace: &Workspace) -> Result<Kubernetes, XtaskError> {
     let folder = workspace.cache("kubernetes")?;
     let _turn = take_turn(&folder)?;
     let (programs, stamp) = (folder.join("bin"), folder.join("built"));
-    let of_these = format!("{SOURCE}\n{HOLLOW_NODE}");
+    let of_these = OWN_FILES.map(|(name, text)| format!("{name}\n{text}"));
+    let of_these = format!("{SOURCE}\n{}", of_these.concat());
     let is_current = std::fs::read_to_string(&stamp).is_ok_and(|built| built == of_these);
     if is_current && is_complete(&programs) {
         return Ok(Kubernetes::There(programs));
@@ -70,7 +80,9 @@ fn build(parts: &parts::Parts, work: &Path, programs: &Path) -> Result<(), Xtask
     let beside = work.join("bin");
     std::fs::create_dir_all(&beside).map_err(at(&beside))?;
     let tree = Tree::unpack(parts, work)?;
-    tree.add("cmd/hollow-node/main.go", HOLLOW_NODE)?;
+    for (name, text) in OWN_FILES {
+        tree.write(name, text)?;
+    }
     tree.describe_api()?;
     tree.build(VERSION, &beside)?;
     for program in parts.programs() {

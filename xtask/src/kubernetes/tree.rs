@@ -52,8 +52,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds a file.
-    pub fn add(&self, name: &str, text: &str) -> Result<(), XtaskError> {
+    /// Adds or replaces a file.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), XtaskError> {
         let file = self.path.join(name);
         let folder = file.parent().unwrap_or(&self.path);
         std::fs::create_dir_all(folder).map_err(at(folder))?;
