@@ -12,6 +12,10 @@ use crate::error::{XtaskError, at, not_started};
 use crate::say::say;
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";
+/// A package that every Debian has from its own archive.
+const OWN: &str = "base-files";
+/// The keys of Debian's archives.
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// How much of apt's output an error quotes, in bytes.
 const TAIL_BYTES: usize = 4000;
 
@@ -55,6 +59,68 @@ pub fn download(packages: &[&str], folder: &Path) -> Result<(), XtaskError> {
         apt(&["update"], &[], folder, folder)?;
         download()
     })
+}
+
+/// Downloads the source of a package, given as `name=version`, into a folder. The package lists that this needs are in the folder, too: those
+/// of the machine seldom have sources.
+pub fn download_source(package: &str, folder: &Path) -> Result<(), XtaskError> {
+    let (sources, lists) = (folder.join("sources.list"), folder.join("lists"));
+    std::fs::create_dir_all(lists.join("partial")).map_err(at(&lists))?;
+    std::fs::write(&sources, own_archives(folder)?).map_err(at(&sources))?;
+    let options = [
+        format!("-oDir::Etc::sourcelist={}", sources.display()),
+        "-oDir::Etc::sourceparts=/dev/null".to_owned(),
+        format!("-oDir::State::lists={}", lists.display()),
+        format!("-oDir::Cache={}", folder.display()),
+        // The folder may be closed to the user as which apt downloads.
+        "-oAPT::Sandbox::User=root".to_owned(),
+    ];
+    let words = |words: &[&'static str]| -> Vec<String> {
+        let own = words.iter().map(|&word| word.to_owned());
+        options.iter().cloned().chain(own).collect()
+    };
+    let run = |words: Vec<String>, packages: &[&str]| {
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        apt(&words, packages, folder, folder)
+    };
+    run(words(&["update"]), &[])?;
+    run(words(&["source", "--download-only"]), &[package])
+}
+
+/// The lines for the sources of the archives that have Debian's own packages. Missing lists are fetched first, where this process may do
+/// that.
+fn own_archives(folder: &Path) -> Result<String, XtaskError> {
+    let lines = archives_of(OWN)?;
+    if !lines.is_empty() || !may_install() {
+        return Ok(lines);
+    }
+    apt(&["update"], &[], folder, folder)?;
+    archives_of(OWN)
+}
+
+fn archives_of(package: &str) -> Result<String, XtaskError> {
+    let program = format!("apt-cache policy {package}");
+    let done = Command::new("apt-cache")
+        .args(["policy", package])
+        .stdin(Stdio::null())
+        .output();
+    let done = done.map_err(not_started(&program))?;
+    Ok(source_lines(&String::from_utf8_lossy(&done.stdout)))
+}
+
+/// From lines such as `500 ADDRESS bookworm/main amd64 Packages`.
+fn source_lines(policy: &str) -> String {
+    let mut lines = String::new();
+    for line in policy.lines().filter(|line| line.ends_with(" Packages")) {
+        let mut words = line.split_whitespace().skip(1);
+        if let (Some(address), Some((suite, part))) = (
+            words.next(),
+            words.next().and_then(|suite| suite.rsplit_once('/')),
+        ) {
+            lines.push_str(&format!("deb-src [signed-by={KEYS}] {address} {suite} {part}\n"));
+        }
+    }
+    lines
 }
 
 /// The names of the packages that would be installed with a package, with the package itself. Missing lists are fetched first, where this
@@ -112,7 +178,12 @@ fn apt(words: &[&str], packages: &[&str], archives: &Path, folder: &Path) -> Res
     let (out, err) = log
         .and_then(|log| Ok((log.try_clone()?, log)))
         .map_err(at(&path))?;
-    let program = format!("apt-get {}", words.join(" "));
+    let shown: Vec<_> = words
+        .iter()
+        .filter(|word| !word.starts_with("-o"))
+        .copied()
+        .collect();
+    let program = format!("apt-get {}", shown.join(" "));
     let status = Command::new("apt-get")
         .args(["-q", "-y", "-o", "DPkg::Lock::Timeout=300", "-o"])
         .arg(format!("Dir::Cache::archives={}/", archives.display()))
@@ -162,5 +233,19 @@ impl Drop for NoDaemons {
         if self.is_ours && std::fs::remove_file(POLICY).is_err() {
             say(&format!("could not remove {POLICY}; remove it by hand"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_come_from_the_archives_of_debians_own_packages() {
+        let policy = "base-files:\n  Installed: 12\n  Version table:\n     12 500\n        500 http://mirror.test/debian bookworm/main amd64 Packages\n *** 11 100\n        100 /var/lib/dpkg/status\n";
+        assert_eq!(
+            source_lines(policy),
+            "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://mirror.test/debian bookworm main\n"
+        );
     }
 }

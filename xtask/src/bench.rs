@@ -31,8 +31,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    // Virtual hosts are left out: they would load the machine.
-    let wanted = Wanted { openstack, vm: false };
+    // The others are left out: they would load the machine.
+    let wanted = Wanted {
+        openstack,
+        vm: false,
+        kubernetes: false,
+    };
     let parts = Parts::provide(&workspace, wanted)?;
     // Files that were just built and installed must not be written to the disk while commits are measured.
     nix::unistd::sync();

@@ -81,6 +81,17 @@ pub fn in_full(error: &XtaskError) -> String {
     text
 }
 
+/// An error on one line: only the end of a program's output, which says why it failed.
+pub fn in_short(error: &XtaskError) -> String {
+    let text = in_full(error);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next_back() {
+        Some(last) => format!("{first} {last}"),
+        None => first.to_owned(),
+    }
+}
+
 /// A program that could not be started.
 pub fn not_started(program: &str) -> impl FnOnce(io::Error) -> XtaskError + use<> {
     let program = program.to_owned();
@@ -91,4 +102,28 @@ pub fn not_started(program: &str) -> impl FnOnce(io::Error) -> XtaskError + use<
 pub fn at(path: &Path) -> impl FnOnce(io::Error) -> XtaskError + use<> {
     let path = path.to_owned();
     move |source| XtaskError::File { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_error_the_beginning_and_the_end_are_told() {
+        let apt = |output: &str| {
+            in_short(&XtaskError::Failed {
+                program: "apt-get install".to_owned(),
+                status: "exit status: 100".to_owned(),
+                output: output.to_owned(),
+            })
+        };
+        let told = apt(
+            "Reading package lists...\nBuilding...\nE: Packages need to be removed but remove is disabled.\n",
+        );
+        assert_eq!(
+            told,
+            "apt-get install failed (exit status: 100): E: Packages need to be removed but remove is disabled."
+        );
+        assert_eq!(apt(""), "apt-get install failed (exit status: 100):");
+    }
 }

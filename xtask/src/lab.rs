@@ -30,10 +30,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    let vm = arguments.without.has_vm();
-    let parts = Parts::provide(&workspace, Wanted { openstack, vm })?;
+    let wanted = Wanted {
+        openstack,
+        vm: arguments.without.has_vm(),
+        kubernetes: arguments.without.has_kubernetes(),
+    };
+    let parts = Parts::provide(&workspace, wanted)?;
     if let Some(why) = parts.no_vm() {
         say(&format!("there are no virtual hosts: {why}"));
+    }
+    if let Some(why) = parts.no_kubernetes() {
+        say(&format!("there is no Kubernetes: {why}"));
     }
     let peers = Peers::start(parts)?;
     let mut command = match arguments.command.split_first() {

@@ -6,6 +6,7 @@ mod campaign;
 mod cargo_deb;
 mod deb;
 mod error;
+mod kubernetes;
 mod lab;
 mod layers;
 mod mutants;
@@ -102,7 +103,8 @@ mod tests {
         let both = without(&["test", "--without", "openstack", "--without", "vm"]);
         assert!(!both.has_openstack() && !both.has_vm());
         let one = without(&["lab", "--without", "vm", "ls"]);
-        assert!(one.has_openstack() && !one.has_vm());
+        assert!(one.has_openstack() && !one.has_vm() && one.has_kubernetes());
+        assert!(!without(&["test", "--without", "kubernetes"]).has_kubernetes());
         assert!(without(&["test"]).has_vm());
     }
 

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ringfence_lab::{OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq, VM};
+use ringfence_lab::{KUBERNETES, OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq, VM};
 
 use crate::error::XtaskError;
+use crate::kubernetes::{self, Kubernetes};
 use crate::say::say;
 use crate::vm::{self, Vm};
 use crate::workspace::Workspace;
@@ -46,6 +47,8 @@ pub struct Wanted {
     pub openstack: OpenStackUse,
     /// The files from which virtual hosts start. Each test starts its own hosts.
     pub vm: bool,
+    /// The programs of a Kubernetes. Each test starts its own.
+    pub kubernetes: bool,
 }
 
 /// The installed parts of peers.
@@ -53,6 +56,7 @@ pub struct Parts {
     openstack: Option<PathBuf>,
     use_of_openstack: OpenStackUse,
     no_vm: Option<String>,
+    no_kubernetes: Option<String>,
     environment: Vec<(&'static str, OsString)>,
 }
 
@@ -79,6 +83,13 @@ impl Parts {
                 Vm::Absent(why) => no_vm = Some(why),
             }
         }
+        let mut no_kubernetes = None;
+        if wanted.kubernetes {
+            match kubernetes::provide(workspace)? {
+                Kubernetes::There(folder) => environment.push((KUBERNETES, folder.into_os_string())),
+                Kubernetes::Absent(why) => no_kubernetes = Some(why),
+            }
+        }
         let mut openstack = None;
         if wanted.openstack != OpenStackUse::None {
             let parts = openstack::provide(workspace)?;
@@ -89,6 +100,7 @@ impl Parts {
             openstack,
             use_of_openstack: wanted.openstack,
             no_vm,
+            no_kubernetes,
             environment,
         })
     }
@@ -96,6 +108,11 @@ impl Parts {
     /// Why there are no virtual hosts although they are wanted.
     pub fn no_vm(&self) -> Option<&str> {
         self.no_vm.as_deref()
+    }
+
+    /// Why there is no Kubernetes although it is wanted.
+    pub fn no_kubernetes(&self) -> Option<&str> {
+        self.no_kubernetes.as_deref()
     }
 }
 

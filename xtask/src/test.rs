@@ -33,6 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
             OpenStackUse::None
         },
         vm: arguments.without.has_vm(),
+        kubernetes: arguments.without.has_kubernetes(),
     };
     let has_nextest = has_nextest();
     // Installing waits for disks and networks, building for the processor, so both run at once. The peers start after both.
@@ -51,6 +52,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let mut left_out = LeftOut::asked(&arguments.without);
     if let Some(why) = parts.no_vm() {
         left_out.vm = Some(format!("because {why}"));
+    }
+    if let Some(why) = parts.no_kubernetes() {
+        left_out.kubernetes = Some(format!("because {why}"));
     }
     let peers = Peers::start(parts)?;
     let mut run = |mut command: Command| {
@@ -109,7 +113,7 @@ fn quiet_doc_tests() -> Command {
     command
 }
 
-/// `cargo test` has no profiles; the modules to leave out are arguments at its end.
+/// `cargo test` has no filters; the modules to leave out are arguments at its end.
 fn main_run(has_nextest: bool, left_out: &LeftOut, arguments: &[String]) -> Command {
     let mut command = cargo();
     if has_nextest {
@@ -121,8 +125,8 @@ fn main_run(has_nextest: bool, left_out: &LeftOut, arguments: &[String]) -> Comm
         command.arg("--workspace");
     }
     command.arg("--no-fail-fast");
-    if let Some(profile) = left_out.profile().filter(|_| has_nextest) {
-        command.args(["--profile", profile]);
+    if has_nextest && let Some(filter) = filter(left_out, arguments) {
+        command.args(["--filterset", &filter]);
     }
     command.args(arguments);
     let mut skipped = left_out.modules().filter(|_| !has_nextest).peekable();
@@ -133,6 +137,15 @@ fn main_run(has_nextest: bool, left_out: &LeftOut, arguments: &[String]) -> Comm
         command.args(["--skip", module]);
     }
     command
+}
+
+/// The filter of nextest that leaves tests out. nextest runs what any of several filters lets through, so that a caller's own filter stays
+/// alone.
+fn filter(left_out: &LeftOut, arguments: &[String]) -> Option<String> {
+    let is_own = |argument: &String| argument.starts_with("-E") || argument.starts_with("--filter");
+    let modules: Vec<_> = left_out.modules().collect();
+    let is_needed = !modules.is_empty() && !arguments.iter().any(is_own);
+    is_needed.then(|| format!("not test(/{}/)", modules.join("|")))
 }
 
 /// Whether the arguments name packages: Cargo ignores `--package` beside `--workspace`.
@@ -176,33 +189,42 @@ mod tests {
     }
 
     #[test]
-    fn openstack_and_virtual_hosts_are_left_out_by_a_profile_or_by_name() {
+    fn costly_peers_are_left_out_by_a_filter_or_by_name() {
         let words = ["gapless".to_owned()];
         let mut left_out = LeftOut {
             openstack: Some("a reason".to_owned()),
-            vm: None,
+            ..LeftOut::default()
         };
         assert_eq!(
             words_of(&main_run(true, &left_out, &words)),
-            "nextest run --workspace --no-fail-fast --profile without-openstack gapless"
+            "nextest run --workspace --no-fail-fast --filterset not test(/openstack::/) gapless"
         );
         assert_eq!(
             words_of(&main_run(false, &left_out, &words)),
             "test --workspace --no-fail-fast gapless -- --skip openstack::"
         );
         left_out.vm = Some("another".to_owned());
+        left_out.kubernetes = Some("a third".to_owned());
         assert_eq!(
             words_of(&main_run(true, &left_out, &words)),
-            "nextest run --workspace --no-fail-fast --profile without-openstack-and-vm gapless"
+            "nextest run --workspace --no-fail-fast --filterset not test(/openstack::|real_hosts::|kubernetes::/) gapless"
         );
         assert_eq!(
             words_of(&main_run(false, &left_out, &words)),
-            "test --workspace --no-fail-fast gapless -- --skip openstack:: --skip real_hosts::"
+            "test --workspace --no-fail-fast gapless -- --skip openstack:: --skip real_hosts:: --skip kubernetes::"
         );
-        left_out.openstack = None;
+    }
+
+    #[test]
+    fn a_filter_of_the_caller_stays_alone() {
+        let left_out = LeftOut {
+            vm: Some("a reason".to_owned()),
+            ..LeftOut::default()
+        };
+        let words = ["-E".to_owned(), "test(gapless)".to_owned()];
         assert_eq!(
             words_of(&main_run(true, &left_out, &words)),
-            "nextest run --workspace --no-fail-fast --profile without-vm gapless"
+            "nextest run --workspace --no-fail-fast -E test(gapless)"
         );
     }
 

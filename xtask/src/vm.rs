@@ -7,7 +7,7 @@ mod userland;
 
 use std::path::PathBuf;
 
-use crate::error::{XtaskError, in_full};
+use crate::error::{XtaskError, in_short};
 use crate::packages;
 use crate::python::take_turn;
 use crate::say::say;
@@ -43,39 +43,4 @@ pub fn provide(workspace: &Workspace) -> Result<Vm, XtaskError> {
     }
     userland::provide(workspace, &folder)?;
     Ok(Vm::There(folder))
-}
-
-/// An error on one line: only the end of a program's output, which says why it failed.
-fn in_short(error: &XtaskError) -> String {
-    let text = in_full(error);
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    match lines.next_back() {
-        Some(last) => format!("{first} {last}"),
-        None => first.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_long_error_the_beginning_and_the_end_are_told() {
-        let apt = |output: &str| {
-            in_short(&XtaskError::Failed {
-                program: "apt-get install".to_owned(),
-                status: "exit status: 100".to_owned(),
-                output: output.to_owned(),
-            })
-        };
-        let told = apt(
-            "Reading package lists...\nBuilding...\nE: Packages need to be removed but remove is disabled.\n",
-        );
-        assert_eq!(
-            told,
-            "apt-get install failed (exit status: 100): E: Packages need to be removed but remove is disabled."
-        );
-        assert_eq!(apt(""), "apt-get install failed (exit status: 100):");
-    }
 }

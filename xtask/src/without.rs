@@ -9,6 +9,8 @@ enum Costly {
     Openstack,
     /// 110 MB of packages to install once; then some minutes of a core for every run of the tests
     Vm,
+    /// 160 MB of packages and some minutes to build once; then half a gigabyte of memory for each test's Kubernetes
+    Kubernetes,
 }
 
 /// The parts to leave out.
@@ -29,6 +31,11 @@ impl Without {
     pub fn has_vm(&self) -> bool {
         !self.without.contains(&Costly::Vm)
     }
+
+    /// Whether the run has the programs of a Kubernetes.
+    pub fn has_kubernetes(&self) -> bool {
+        !self.without.contains(&Costly::Kubernetes)
+    }
 }
 
 /// The tests that a run leaves out, and why.
@@ -38,6 +45,8 @@ pub struct LeftOut {
     pub openstack: Option<String>,
     /// The tests with virtual hosts.
     pub vm: Option<String>,
+    /// The tests with Kubernetes.
+    pub kubernetes: Option<String>,
 }
 
 impl LeftOut {
@@ -48,31 +57,32 @@ impl LeftOut {
         Self {
             openstack: because(without.has_openstack(), "openstack"),
             vm: because(without.has_vm(), "vm"),
+            kubernetes: because(without.has_kubernetes(), "kubernetes"),
         }
     }
 
     /// Prints what was left out: a run that passes must not look as if it had tested everything.
     pub fn say(&self) {
-        for (what, why) in [("OpenStack", &self.openstack), ("virtual hosts", &self.vm)] {
+        let parts = [
+            ("OpenStack", &self.openstack),
+            ("virtual hosts", &self.vm),
+            ("Kubernetes", &self.kubernetes),
+        ];
+        for (what, why) in parts {
             if let Some(why) = why {
                 say(&format!("NOT TESTED: everything with {what}, {why}"));
             }
         }
     }
 
-    /// The profile of nextest that leaves these tests out.
-    pub fn profile(&self) -> Option<&'static str> {
-        match (&self.openstack, &self.vm) {
-            (None, None) => None,
-            (Some(_), None) => Some("without-openstack"),
-            (None, Some(_)) => Some("without-vm"),
-            (Some(_), Some(_)) => Some("without-openstack-and-vm"),
-        }
-    }
-
     /// The modules of the tests that are left out.
     pub fn modules(&self) -> impl Iterator<Item = &'static str> {
-        let openstack = self.openstack.iter().map(|_| "openstack::");
-        openstack.chain(self.vm.iter().map(|_| "real_hosts::"))
+        let parts = [
+            ("openstack::", &self.openstack),
+            ("real_hosts::", &self.vm),
+            ("kubernetes::", &self.kubernetes),
+        ];
+        let left_out = parts.into_iter().filter(|(_, why)| why.is_some());
+        left_out.map(|(module, _)| module)
     }
 }

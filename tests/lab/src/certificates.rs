@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair};
 
 use crate::error::LabError;
 use crate::home::random_password;
@@ -60,6 +60,24 @@ impl Authority {
         self.issue_for(names, -1, 365)
     }
 
+    /// A certificate for a user of this name, who belongs to this organization, valid from yesterday for a year.
+    ///
+    /// # Errors
+    /// If a name cannot be put into a certificate.
+    pub fn issue_client(&self, name: &str, organization: Option<&str>) -> Result<Issued, LabError> {
+        let mut params = CertificateParams::default();
+        params.not_before = day(-1).into();
+        params.not_after = day(365).into();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        if let Some(organization) = organization {
+            params
+                .distinguished_name
+                .push(DnType::OrganizationName, organization);
+        }
+        self.sign(&params)
+    }
+
     /// A certificate that is valid from day `from_day` to day `until_day`, counted from today.
     ///
     /// # Errors
@@ -69,6 +87,10 @@ impl Authority {
         let mut params = CertificateParams::new(names).map_err(failed)?;
         params.not_before = day(from_day).into();
         params.not_after = day(until_day).into();
+        self.sign(&params)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Result<Issued, LabError> {
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = params.signed_by(&key, &self.issuer).map_err(failed)?;
         Ok(Issued {

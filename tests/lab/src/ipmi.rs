@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use crate::button::Button;
 use crate::error::{During, LabError};
 use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::net::free_udp_port;
 use crate::programs::find_program;
-use crate::vm::button::Button;
 
 const PACKAGE: &str = "openipmi";
 const READY_LIMIT: Duration = Duration::from_secs(20);

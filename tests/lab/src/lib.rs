@@ -1,5 +1,5 @@
 //! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Keystone, a whole
-//! OpenStack, and hosts that really write, freeze and die.
+//! OpenStack, a Kubernetes with nodes that die, and hosts that really write, freeze and die.
 //!
 //! Each peer has files, ports and credentials of its own, apart from services that the machine runs anyway, and each can be stopped,
 //! crashed and started again. Dropping a peer's value stops the peer and removes its files, and so does the death of the process that
@@ -7,12 +7,14 @@
 //!
 //! All calls block; an async test starts its peers through `spawn_blocking` or before its runtime.
 
+mod button;
 mod certificates;
 mod cloud;
 mod error;
 mod home;
 mod ipmi;
 mod keystone;
+mod kubernetes;
 mod leash;
 mod net;
 mod openstack;
@@ -33,6 +35,10 @@ pub use cloud::{
 pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
 pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
+pub use kubernetes::{
+    Attacher, CSI_DRIVER, Component, ContainerRun, ControlPlane, ControlPlaneOptions, KUBERNETES, KubeApi,
+    KubeUser, Kubelet, KubeletOptions, KubernetesPrograms, make_volumes, running_twice, stateful_set,
+};
 pub use openstack::{
     HOOK_CLOUD, HOOK_TOKEN, MasakariSettings, OPENSTACK_PASSWORD, OpenStack, OpenStackOptions, Services,
 };

@@ -3,7 +3,6 @@
 //! Virtual hosts need no root, and listen only on loopback and in folders of their own. Without hardware virtualization a machine is
 //! emulated, which costs some seconds of a core for each boot.
 
-pub(crate) mod button;
 mod disk_slot;
 mod host;
 mod machine;

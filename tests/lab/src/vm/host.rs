@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::button::Button;
 use super::disk_slot::DiskSlot;
 use super::machine::Machine;
 use super::{VmImage, VmStore};
+use crate::button::{Button, Machine as _};
 use crate::error::LabError;
 use crate::ipmi::IpmiBmc;
 

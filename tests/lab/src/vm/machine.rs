@@ -11,6 +11,7 @@ use super::VmImage;
 use super::qemu::{CARD, CONSOLE, QMP, Qemu, put_in_disk};
 use super::qmp::Qmp;
 use super::store::Way;
+use crate::button::{self, Machine as _};
 use crate::error::LabError;
 use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
@@ -52,24 +53,6 @@ impl Machine {
         })
     }
 
-    pub(super) fn is_on(&self) -> bool {
-        self.power().as_ref().is_some_and(Running::is_still)
-    }
-
-    pub(super) fn switch_on(&self) -> Result<(), LabError> {
-        let mut power = self.power();
-        if power.as_ref().is_some_and(Running::is_still) {
-            return Ok(());
-        }
-        // The rest of a machine that went off by itself ends first.
-        *power = None;
-        *power = Some(Running {
-            leash: self.start()?,
-            has_disk: false,
-        });
-        Ok(())
-    }
-
     /// Plugs the disk into a machine that lacks it, once its export is open. A machine that starts while it is cut off gets its disk later,
     /// as with a disk that is exported again.
     pub(super) fn look_for_disk(&self) -> Result<(), LabError> {
@@ -86,17 +69,6 @@ impl Machine {
             running.has_disk = true;
         }
         Ok(())
-    }
-
-    /// Returns when no thread of the machine runs any more, not even one in the middle of a write.
-    pub(super) fn switch_off(&self) {
-        if let Some(mut running) = self.power().take() {
-            running.leash.crash();
-        }
-    }
-
-    pub(super) fn reset(&self) -> Result<(), LabError> {
-        self.tell("system_reset", &json!({}))
     }
 
     pub(super) fn stop(&self) -> Result<(), LabError> {
@@ -193,6 +165,37 @@ impl Machine {
 
     fn power(&self) -> MutexGuard<'_, Option<Running>> {
         self.power.lock()
+    }
+}
+
+impl button::Machine for Machine {
+    fn is_on(&self) -> bool {
+        self.power().as_ref().is_some_and(Running::is_still)
+    }
+
+    fn switch_on(&self) -> Result<(), LabError> {
+        let mut power = self.power();
+        if power.as_ref().is_some_and(Running::is_still) {
+            return Ok(());
+        }
+        // The rest of a machine that went off by itself ends first.
+        *power = None;
+        *power = Some(Running {
+            leash: self.start()?,
+            has_disk: false,
+        });
+        Ok(())
+    }
+
+    /// Returns when no thread of the machine runs any more, not even one in the middle of a write.
+    fn switch_off(&self) {
+        if let Some(mut running) = self.power().take() {
+            running.leash.crash();
+        }
+    }
+
+    fn reset(&self) -> Result<(), LabError> {
+        self.tell("system_reset", &json!({}))
     }
 }
 

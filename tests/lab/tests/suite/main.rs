@@ -5,6 +5,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod kubernetes;
 mod openstack;
 mod real_hosts;
 

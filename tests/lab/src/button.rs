@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 
 use nix::sys::stat::Mode;
 
-use super::machine::Machine;
 use crate::error::{During, LabError};
 
 /// The pipe to which `chassis.sh` writes lines of a verb and a number; the answer is in the file `answer.NUMBER`.
@@ -16,17 +15,26 @@ const PIPE: &str = "button";
 /// The line that ends the thread.
 const END: &str = "end\n";
 
+/// A machine with a power button.
+pub(crate) trait Machine: std::fmt::Debug + Send + Sync {
+    fn is_on(&self) -> bool;
+    fn switch_on(&self) -> Result<(), LabError>;
+    /// Returns when nothing of the machine runs any more.
+    fn switch_off(&self);
+    fn reset(&self) -> Result<(), LabError>;
+}
+
 /// Carries out the BMC's requests to the machine until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Button {
-    machine: Arc<Machine>,
+    machine: Arc<dyn Machine>,
     pipe: File,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Button {
     /// Connects the folder of a BMC to the machine.
-    pub(super) fn wire(folder: &Path, machine: Arc<Machine>) -> Result<Self, LabError> {
+    pub(crate) fn wire(folder: &Path, machine: Arc<dyn Machine>) -> Result<Self, LabError> {
         let path = folder.join(PIPE);
         let laying = || format!("making {}", path.display());
         nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).during(laying)?;
@@ -35,7 +43,7 @@ impl Button {
         let pipe = pipe.during(laying)?;
         let asked = BufReader::new(pipe.try_clone().during(laying)?);
         let (folder, of_thread) = (folder.to_owned(), Arc::clone(&machine));
-        let thread = std::thread::spawn(move || serve(asked, &folder, &of_thread));
+        let thread = std::thread::spawn(move || serve(asked, &folder, &*of_thread));
         Ok(Self {
             machine,
             pipe,
@@ -67,7 +75,7 @@ impl Drop for Button {
     }
 }
 
-fn serve(asked: BufReader<File>, folder: &Path, machine: &Machine) {
+fn serve(asked: BufReader<File>, folder: &Path, machine: &dyn Machine) {
     for line in asked.lines() {
         let Ok(line) = line else { return };
         let Some((verb, number)) = line.split_once(' ') else {
@@ -79,7 +87,7 @@ fn serve(asked: BufReader<File>, folder: &Path, machine: &Machine) {
     }
 }
 
-fn carry_out(machine: &Machine, verb: &str) -> String {
+fn carry_out(machine: &dyn Machine, verb: &str) -> String {
     let done = match verb {
         "1" => machine.switch_on(),
         "0" => {

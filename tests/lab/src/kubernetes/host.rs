@@ -1,0 +1,141 @@
+//! The host of a node: its power, its boots and its containers.
+
+use std::sync::Arc;
+
+use nix::sys::signal::Signal;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::process::Process;
+use super::runs::{self, ContainerRun, now_ms};
+use super::{CSI_DRIVER, ControlPlane, KubeletOptions};
+use crate::button::Machine;
+use crate::error::{During, LabError};
+use crate::home::Home;
+use crate::rope::Rope;
+
+/// The group of all kubelets.
+const GROUP: &str = "system:nodes";
+
+/// A boot of a host.
+#[derive(Clone, Debug)]
+struct Boot {
+    id: String,
+    /// When the host was switched off, in milliseconds since 1970.
+    ended_ms: Option<i64>,
+}
+
+/// A host. It is on while its process runs.
+#[derive(Debug)]
+pub(super) struct Host {
+    process: Process,
+    name: String,
+    lease_seconds: u64,
+    labels: Value,
+    boots: Mutex<Vec<Boot>>,
+    /// Keeps the files from outliving the test process while the host is off.
+    _rope: Rope,
+    home: Home,
+}
+
+impl Host {
+    /// A host that is off.
+    pub(super) fn new(
+        plane: &ControlPlane,
+        name: &str,
+        options: &KubeletOptions,
+    ) -> Result<Arc<Self>, LabError> {
+        let home = Home::new("node")?;
+        let user = plane.pki().user(&format!("system:node:{name}"), Some(GROUP))?;
+        home.write("kubeconfig", &user)?;
+        let program = plane.programs().path("hollow-node");
+        let labels = options.labels.iter();
+        let labels = labels.map(|(name, value)| (name.clone(), json!(value)));
+        Ok(Arc::new(Self {
+            process: Process::new("hollow-node", program, home.path().to_owned()),
+            name: name.to_owned(),
+            lease_seconds: plane.node_grace().as_secs().max(1),
+            labels: Value::Object(labels.collect()),
+            boots: Mutex::default(),
+            _rope: Rope::of(home.path())?,
+            home,
+        }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), LabError> {
+        self.process.signal(signal)
+    }
+
+    /// The id of the present boot, or of the last one.
+    pub(super) fn boot_id(&self) -> String {
+        let boots = self.boots.lock();
+        boots.last().map(|boot| boot.id.clone()).unwrap_or_default()
+    }
+
+    /// Every container that the host has run, the oldest first.
+    pub(super) fn runs(&self) -> Result<Vec<ContainerRun>, LabError> {
+        let ends = |boot: &str| {
+            let boots = self.boots.lock();
+            let found = boots.iter().find(|one| one.id == boot);
+            found.and_then(|one| one.ended_ms)
+        };
+        runs::read(&self.home.join("containers.log"), &self.name, ends)
+    }
+
+    fn arguments(&self, boot: &str) -> Vec<String> {
+        vec![
+            format!("--name={}", self.name),
+            format!("--boot-id={boot}"),
+            format!("--kubeconfig={}", self.home.text("kubeconfig")),
+            format!("--folder={}", self.home.path().display()),
+            format!("--csi-driver={CSI_DRIVER}"),
+            format!("--lease-seconds={}", self.lease_seconds),
+            format!("--labels={}", self.labels),
+        ]
+    }
+}
+
+impl Machine for Host {
+    fn is_on(&self) -> bool {
+        self.process.is_running()
+    }
+
+    fn switch_on(&self) -> Result<(), LabError> {
+        if self.is_on() {
+            return Ok(());
+        }
+        let boot = new_boot_id()?;
+        self.boots.lock().push(Boot {
+            id: boot.clone(),
+            ended_ms: None,
+        });
+        self.process.start(self.arguments(&boot))
+    }
+
+    fn switch_off(&self) {
+        self.process.kill();
+        if let Some(boot) = self.boots.lock().last_mut() {
+            boot.ended_ms.get_or_insert_with(now_ms);
+        }
+    }
+
+    fn reset(&self) -> Result<(), LabError> {
+        self.switch_off();
+        self.switch_on()
+    }
+}
+
+/// A random id as the kernel makes one at each boot.
+fn new_boot_id() -> Result<String, LabError> {
+    let file = "/proc/sys/kernel/random/uuid";
+    let text = std::fs::read_to_string(file).during(|| format!("reading {file}"))?;
+    Ok(text.trim().to_owned())
+}
