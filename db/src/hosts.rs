@@ -402,6 +402,8 @@ pub struct CloudHost {
     pub own: Option<Source>,
     /// Whether its silence may prove that it has fenced itself: its segment says so, and it is UNFENCED.
     pub is_silence_counted: bool,
+    /// Whether it is FENCED.
+    pub is_fenced: bool,
 }
 
 /// The hosts of a cloud, as one source has them on record.
@@ -413,10 +415,12 @@ pub async fn hosts_of_cloud(
     let own = run.dialect().entry_of_second_argument("hosts.sources", "by_name");
     let sql = format!(
         "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
-                hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted
+                hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted,
+                hosts.fencing_state = '{}' AS is_fenced
          FROM hosts JOIN segments ON segments.id = hosts.segment_id
          WHERE hosts.cloud = $1",
-        FencingState::Unfenced.as_str()
+        FencingState::Unfenced.as_str(),
+        FencingState::Fenced.as_str()
     );
     let rows = fetch_all(run, AssertSqlSafe(sql), args![cloud, source]).await?;
     let read = |row: &Row| {
@@ -426,6 +430,7 @@ pub async fn hosts_of_cloud(
             known_as: row.text("known_as")?,
             own: row.opt_document("own")?,
             is_silence_counted: row.flag("is_silence_counted")?,
+            is_fenced: row.flag("is_fenced")?,
         })
     };
     rows.iter().map(read).collect()

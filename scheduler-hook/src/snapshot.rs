@@ -43,8 +43,9 @@ impl Snapshot {
         platforms: impl Iterator<Item = &'a String>,
         rows: Vec<PlacingRow>,
     ) -> Self {
-        let mut known: HashMap<String, Hosts> =
-            platforms.map(|platform| (platform.clone(), Hosts::new())).collect();
+        let mut known: HashMap<String, Hosts> = platforms
+            .map(|platform| (platform.clone(), Hosts::new()))
+            .collect();
         for row in rows {
             let gate = schedule_gate(&row.placing(), as_of);
             let reason = (!gate.allowed).then(|| gate.reason.into_boxed_str());

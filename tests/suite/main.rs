@@ -13,6 +13,7 @@ mod failures;
 mod falling_silent;
 mod feed;
 mod fencing;
+mod kubernetes;
 mod masakari;
 mod messages;
 mod metrics;

@@ -68,6 +68,7 @@ pub(super) const RIGHTS: &[Right] = &[
     own("coordination.k8s.io", "leases", "patch", BEAT),
     right("", "nodes", "get", ISOLATE),
     right("", "nodes", "patch", ISOLATE),
+    right("", "nodes/status", "patch", DETACH),
     right("", "pods", "list", EMPTY),
     right("", "pods", "get", EMPTY),
     right("", "pods", "delete", EMPTY),
@@ -87,11 +88,16 @@ impl Right {
     }
 
     fn question(&self, namespace: &str) -> SelfSubjectAccessReview {
+        let (resource, subresource) = match self.resource.split_once('/') {
+            Some((resource, subresource)) => (resource, Some(subresource)),
+            None => (self.resource, None),
+        };
         SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
                 resource_attributes: Some(ResourceAttributes {
                     group: Some(self.group.to_owned()),
-                    resource: Some(self.resource.to_owned()),
+                    resource: Some(resource.to_owned()),
+                    subresource: subresource.map(str::to_owned),
                     verb: Some(self.verb.to_owned()),
                     namespace: self.own_namespace.then(|| namespace.to_owned()),
                     ..ResourceAttributes::default()

@@ -41,6 +41,8 @@ impl Default for ObserverConfig {
 const REFRESH: TimeDelta = TimeDelta::seconds(60);
 /// How old the report of a silence may become that may prove something: a gap between two reports would start it anew.
 const REFRESH_OF_SILENCE: TimeDelta = TimeDelta::seconds(10);
+/// How old the report of a FENCED host may become that it is UP: the host may be taken back a few seconds after the end of its fence.
+const REFRESH_OF_RETURN: TimeDelta = TimeDelta::seconds(5);
 /// An engine has a platform for the time of one answer and so many more questions; then another one takes over.
 const KEPT_FOR: u32 = 2;
 
@@ -192,7 +194,11 @@ impl Observer {
 
 fn refresh(host: &CloudHost) -> Refresh {
     Refresh {
-        up: REFRESH,
+        up: if host.is_fenced {
+            REFRESH_OF_RETURN
+        } else {
+            REFRESH
+        },
         silence: if host.is_silence_counted {
             REFRESH_OF_SILENCE
         } else {

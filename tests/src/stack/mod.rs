@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::Role;
+use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
 use ringfence_backends::openstack::{Cloud, Nova};
 use ringfence_bus::{Bus, Queue};
 use ringfence_core::{FailureState, Resource, Segment};
@@ -32,6 +33,7 @@ pub struct Stack {
     pub simulators: Handle,
     attempt_timeout_s: u32,
     clouds: Vec<Arc<Cloud>>,
+    clusters: Vec<ClusterSettings>,
     /// A client with the role `admin`.
     pub client: Client,
     pub api: Engine,
@@ -103,6 +105,7 @@ impl Stack {
             simulators,
             attempt_timeout_s: options.attempt_timeout_s,
             clouds: options.clouds.clone(),
+            clusters: options.clusters.clone(),
             api,
             died,
             stop,
@@ -176,7 +179,9 @@ impl Stack {
             clouds: self.clouds.clone(),
             ..DriverSettings::new(Arc::new(now))
         };
-        Drivers::new(&settings).with_platforms(&Nova::on(&self.clouds), &settings.clock)
+        let mut platforms = Nova::on(&self.clouds);
+        platforms.extend(Cluster::of(self.clusters.clone()));
+        Drivers::new(&settings).with_platforms(&platforms, &settings.clock)
     }
 
     /// A client with this role.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::{KeystoneConfig, RateLimits, StreamLimits};
-use ringfence_backends::openstack::Cloud;
+use ringfence_backends::Platform;
+use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
+use ringfence_backends::openstack::{Cloud, Nova};
 use ringfence_core::Catalogue;
 use ringfence_engine::{ClockSource, EngineConfig, ObserverConfig, RetentionConfig};
 use ringfence_scheduler_hook::HookConfig;
@@ -39,7 +41,9 @@ pub struct StackOptions {
     pub retention: RetentionConfig,
     /// The clouds that hosts belong to.
     pub clouds: Vec<Arc<Cloud>>,
-    /// How the clouds' hosts are watched; their platforms come from `clouds`.
+    /// The clusters that hosts belong to.
+    pub clusters: Vec<ClusterSettings>,
+    /// How the platforms' hosts are watched; the platforms come from `clouds` and `clusters`.
     pub observer: ObserverConfig,
     /// The drivers that methods may name.
     pub drivers: Catalogue,
@@ -69,9 +73,19 @@ impl Default for StackOptions {
             checks_every: None,
             retention: RetentionConfig::default(),
             clouds: Vec::new(),
+            clusters: Vec::new(),
             observer: ObserverConfig::default(),
             drivers: ringfence_workers::catalogue(),
             hook: HookConfig::default(),
         }
+    }
+}
+
+impl StackOptions {
+    /// The platforms of one process.
+    pub(super) fn platforms(&self) -> Vec<Arc<dyn Platform>> {
+        let mut platforms = Nova::on(&self.clouds);
+        platforms.extend(Cluster::of(self.clusters.clone()));
+        platforms
     }
 }

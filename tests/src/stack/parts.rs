@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_api::{ApiConfig, Application, Role, TokenEntry, TokenFile, Tokens, hash_token};
-use ringfence_backends::openstack::Nova;
 use ringfence_bus::{Bus, Key, Keys};
 use ringfence_db::Database;
 use ringfence_engine::{CheckConfig, Engine, EngineConfig, Parts, WebhookConfig, WebhookKey, WebhookKeys};
@@ -57,7 +56,7 @@ pub(super) async fn engine(site: &Site, options: &StackOptions, name: &str, bus:
             ..CheckConfig::default()
         },
         retention: options.retention.clone(),
-        platforms: Nova::on(&options.clouds).into_iter().map(watched).collect(),
+        platforms: options.platforms().into_iter().map(watched).collect(),
         ..EngineConfig::default()
     };
     Engine::new(parts, config).await.unwrap()

@@ -93,7 +93,9 @@ impl NodeOf<'_> {
     /// After FENCED. A cluster that does not act on the taint is not given it.
     pub(super) async fn mark_down(&self) -> Result<Done, BackendError> {
         if !self.cluster.version().await?.has_out_of_service() {
-            return self.isolate().await;
+            let done = self.isolate().await?;
+            self.forget_volumes_in_use().await?;
+            return Ok(done);
         }
         let Some(_) = self.mark(take_out).await? else {
             return Ok(self.no_node());

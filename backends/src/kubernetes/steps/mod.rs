@@ -82,8 +82,8 @@ impl NodeOf<'_> {
             WorkloadStep::Move(step) => self.move_away(step).await,
             WorkloadStep::Empty => self.empty().await,
             WorkloadStep::CleanUp => self.is_clean().await,
-            WorkloadStep::Start { .. } => self.open().await,
-            WorkloadStep::MarkUp | WorkloadStep::AddCapacity { .. } => {
+            WorkloadStep::MarkUp => self.open().await,
+            WorkloadStep::Start { .. } | WorkloadStep::AddCapacity { .. } => {
                 Ok(Done::So("a cluster is not asked for that".to_owned()))
             }
         }

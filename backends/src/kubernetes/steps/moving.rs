@@ -27,6 +27,8 @@ impl NodeOf<'_> {
                 return Ok(gone(name, pod));
             };
             if !is_asked {
+                // A kubelet that returns at this moment starts nothing that does not tolerate the taint.
+                self.isolate().await?;
                 self.delete(&api, pod).await?;
                 is_asked = true;
                 continue;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
+use serde_json::json;
 
 use super::node::NodeOf;
 use crate::BackendError;
@@ -14,6 +15,22 @@ use crate::BackendError;
 const PAGE: u32 = 500;
 
 impl NodeOf<'_> {
+    /// The cluster waits six minutes for the word of a node's kubelet that its volumes are not in use any more. A node that is proven to be
+    /// cut off cannot give it.
+    pub(super) async fn forget_volumes_in_use(&self) -> Result<(), BackendError> {
+        let api = self.api().await?;
+        let change = Patch::Merge(json!({ "status": { "volumesInUse": [] } }));
+        let how = PatchParams::default();
+        match self
+            .cluster
+            .call(api.patch_status(self.name, &how, &change))
+            .await
+        {
+            Ok(_) | Err(BackendError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) async fn attachments(&self) -> Result<Api<VolumeAttachment>, BackendError> {
         Ok(Api::all(self.cluster.client().await?.clone()))
     }

@@ -1,0 +1,4 @@
+//! Stories with a real Kubernetes.
+
+mod member;
+mod plant;
