@@ -45,7 +45,7 @@ pub async fn run(action: &str, status_file: &Path) -> Result<f64, BenchError> {
     }
 }
 
-/// A script in the agent's place that notes each action and runs the real agent.
+/// A script in the agent's place that notes each call and runs the real agent.
 pub struct Counting {
     log: PathBuf,
 }
@@ -57,8 +57,8 @@ impl Counting {
         let doing = || BenchError::system(format!("write an agent into {}", folder.display()));
         let (agent, log) = (folder.join("fence_dummy"), folder.join("calls"));
         let script = format!(
-            "#!/bin/sh\ninput=$(cat)\nprintf '%s\\n' \"$input\" | grep ^action= >>{}\nprintf '%s\\n' \"$input\" | {AGENT}\n",
-            log.display()
+            "#!/bin/sh\ninput=$(cat)\nprintf '%s\\n' \"$input\" | tr '\\n' ' ' >>{log}\necho >>{log}\nprintf '%s\\n' \"$input\" | {AGENT}\n",
+            log = log.display()
         );
         std::fs::remove_file(&agent).map_err(doing())?;
         std::fs::write(&agent, script).map_err(doing())?;
@@ -72,11 +72,15 @@ impl Counting {
         std::fs::write(&self.log, "").map_err(BenchError::system("empty the list of calls"))
     }
 
-    /// The actions so far, in their order.
-    pub fn actions(&self) -> Result<Vec<String>, BenchError> {
+    /// The actions with this file so far, in their order: other hosts' devices may be checked meanwhile.
+    pub fn actions(&self, status_file: &Path) -> Result<Vec<String>, BenchError> {
         let text =
             std::fs::read_to_string(&self.log).map_err(BenchError::system("read the list of calls"))?;
-        Ok(text.lines().map(|line| line.replace("action=", "")).collect())
+        let file = format!("status_file={}", status_file.display());
+        let calls = text.lines().map(str::split_whitespace);
+        let own = calls.filter(|words| words.clone().any(|word| word == file));
+        let actions = own.filter_map(|mut words| words.find_map(|word| word.strip_prefix("action=")));
+        Ok(actions.map(str::to_owned).collect())
     }
 }
 

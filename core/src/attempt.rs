@@ -127,7 +127,8 @@ pub struct Attempt {
     /// Where it stands.
     #[serde(flatten)]
     pub state: AttemptStatus,
-    /// Whether its platform could not be asked for anything.
+    /// Whether it says nothing of the task, and costs no try: its platform could not be asked, was just back and knew no host as up, or met a
+    /// closed gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_away: bool,
     /// What was read back.

@@ -27,7 +27,12 @@ const EVENT: &[u8] = b"event: host.failure_state";
 
 /// Measures on one ground.
 pub async fn measure(case: &Case, ground: Ground, report: &mut Report) -> Result<(), BenchError> {
-    let plant = Plant::start(ground, Settings::default()).await?;
+    // They are one caller's, and more than come by default.
+    let at_once = (2 * LISTENERS).to_string();
+    let settings = Settings::default()
+        .with("RINGFENCE_API_STREAMS", at_once.clone())
+        .with("RINGFENCE_API_STREAMS_PER_CALLER", at_once);
+    let plant = Plant::start(ground, settings).await?;
     plant.add_host("beside", false).await;
     let (_, service) = &plant.services[0];
     let before = resident_mb(service)?;

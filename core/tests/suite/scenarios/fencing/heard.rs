@@ -40,7 +40,10 @@ fn a_heartbeat_before_the_first_claim_stops_the_fence() {
         "0.0 host.failure_state UP",
         "0.0 operation.cancelled: the host was seen UP before anything was done to it",
     ]);
-    assert!(world.deliver(0, "worker-1").is_err(), "nobody may act any more");
+    assert!(
+        world.deliver(0, "worker-1").is_err(),
+        "no worker may claim an attempt of a cancelled fence"
+    );
     assert!(world.gates().schedule.allowed);
 }
 
