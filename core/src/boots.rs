@@ -130,6 +130,15 @@ impl Boots {
         self.0.iter().any(is_between)
     }
 
+    /// These, without the times that change with every report: how long the present boot has been seen is left out.
+    pub(crate) fn settled(&self) -> Self {
+        let mut settled = self.clone();
+        if let Some(latest) = settled.0.iter_mut().max_by_key(|seen| seen.last_seen) {
+            latest.last_seen = latest.first_seen;
+        }
+        settled
+    }
+
     /// No moment lies after `now`.
     pub(crate) fn adjust(&mut self, now: Timestamp) {
         for seen in &mut self.0 {

@@ -211,6 +211,12 @@ guards! {
     BootSeenClearlyLater,
     /// A boot that a host dates too close to the fence may have begun before it.
     BootClockMargin,
+    /// What may be acting on a host outlives the database.
+    RecordKeepsInFlight,
+    /// Moves of workloads that may be under way outlive the database.
+    RecordKeepsMoves,
+    /// Which sources have heard a host, and which boots they saw, outlives the database.
+    RecordKeepsWitnesses,
 }
 
 #[cfg(not(feature = "mutants"))]

@@ -35,6 +35,7 @@ mod platform;
 mod problem;
 mod proof;
 mod reach;
+mod record;
 mod refusal;
 mod resolve;
 mod resolved;
@@ -98,6 +99,7 @@ pub use plan::{
 pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
+pub use record::{Record, Unfinished};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};

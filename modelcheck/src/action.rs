@@ -67,6 +67,8 @@ pub enum Action {
     Clock(i16),
     /// The cloud does not answer any more, or answers again.
     Cloud,
+    /// The database is gone, but for the host's record.
+    Forget,
 }
 
 impl Action {
@@ -98,6 +100,7 @@ impl Action {
             Self::Engine(_) => Chance::Engine,
             Self::Clock(_) => Chance::Clock,
             Self::Cloud => Chance::Cloud,
+            Self::Forget => Chance::Forget,
             Self::Hear(_)
             | Self::Take(_)
             | Self::Command(_)

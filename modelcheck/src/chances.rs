@@ -72,6 +72,8 @@ chances! {
     Clock,
     /// The cloud does not answer any more, or answers again.
     Cloud,
+    /// The database is gone, but for the host's record.
+    Forget,
 }
 
 /// How often each may happen.

@@ -210,6 +210,10 @@ impl Life {
                 world.cloud.is_away = !world.cloud.is_away;
                 true
             }
+            Action::Forget => {
+                world.forget();
+                true
+            }
         }
     }
 
@@ -392,6 +396,7 @@ impl Life {
             Action::Reboot,
             Action::Stranger,
             Action::Cloud,
+            Action::Forget,
         ]);
         let other = if self.offset > TimeDelta::zero() {
             -APART_MS

@@ -16,7 +16,7 @@ pub use self::source::{Silence, Source};
 pub use self::watched::Watched;
 use crate::boots::Verdict;
 use crate::guard::{Guard, on};
-use crate::{FailureState, SeenBoot, Timestamp};
+use crate::{Boots, FailureState, SeenBoot, Timestamp};
 
 /// Seconds between two reports of one source after which no source has watched in between: silence counts anew.
 pub const WATCHED_GAP_S: u32 = 30;
@@ -187,6 +187,26 @@ impl Sources {
             Verdict::Newer(_) => None,
         });
         older.max()
+    }
+
+    /// What has to outlive the database of each source that has heard the host.
+    pub(crate) fn witnesses(&self) -> BTreeMap<String, Boots> {
+        let heard = self.iter().filter(|(_, source)| source.alive_at.is_some());
+        heard
+            .map(|(name, source)| (name.to_owned(), source.boots.settled()))
+            .collect()
+    }
+
+    /// Restores the sources that have heard the host. When they did is not known any more: long ago.
+    pub(crate) fn restore(&mut self, witnesses: BTreeMap<String, Boots>, written_at: Timestamp) {
+        for (name, boots) in witnesses {
+            let source = Source {
+                boots,
+                alive_at: Some(Timestamp::UNIX_EPOCH),
+                ..Source::new(written_at, written_at)
+            };
+            self.by_name.insert(name, source);
+        }
     }
 
     /// No moment lies after `now`.

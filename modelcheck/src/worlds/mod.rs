@@ -6,6 +6,7 @@ mod clocks;
 mod parts;
 mod persons;
 mod power;
+mod records;
 mod silence;
 mod workloads;
 
@@ -27,6 +28,7 @@ pub fn small() -> Vec<Configuration> {
         persons::all(),
         clocks::all(),
         workloads::all(),
+        records::all(),
     ];
     subjects.into_iter().flatten().collect()
 }

@@ -83,6 +83,7 @@ pub(super) fn setting(plan: FrozenPlan) -> Setting {
         host_skew_ms: 0,
         watchdog_resets: false,
         is_sloppy: false,
+        forgets: false,
     }
 }
 

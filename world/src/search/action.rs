@@ -81,6 +81,8 @@ pub enum Action {
     BusAnew,
     /// The broker is away.
     BrokerAway,
+    /// The database is gone, but for the host's record.
+    Forget,
 }
 
 /// What a history is mostly about: chance alone seldom tells a whole story.

@@ -33,7 +33,7 @@ impl History {
         let setting = Setting::any(&mut rng);
         let mut actions = Action::beginning(&mut rng);
         let more = rng.random_range(5..70);
-        actions.extend((0..more).map(|_| Action::of(setting.theme, &mut rng)));
+        actions.extend((0..more).map(|_| setting.action(&mut rng)));
         Self { setting, actions }
     }
 }
@@ -287,6 +287,7 @@ impl Life {
             Action::LineEmpty => world.line_is_empty(),
             Action::BusAnew => world.bus_begins_anew(),
             Action::BrokerAway => world.broker_goes_away(),
+            Action::Forget => world.forget(),
         }
         self.world.settle();
     }

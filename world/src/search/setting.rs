@@ -9,7 +9,7 @@ use ringfence_core::{
     MethodTimes, ProofKind, SegmentPolicy, SufficientSet, default_sufficient_sets,
 };
 
-use super::action::Theme;
+use super::action::{Action, Theme};
 use crate::feed::Manner;
 use crate::plans::task_with;
 use crate::{Cloud, World};
@@ -61,6 +61,8 @@ pub struct Setting {
     pub watchdog_resets: bool,
     /// Whether workers say that it is done whatever they have read.
     pub is_sloppy: bool,
+    /// Whether the database is a cache of the host's record, and vanishes at times.
+    pub forgets: bool,
 }
 
 impl Setting {
@@ -88,6 +90,14 @@ impl Setting {
             world.site.link(&source.name, false);
         }
         world
+    }
+
+    /// Something that happens in it.
+    pub(super) fn action(&self, rng: &mut SmallRng) -> Action {
+        if self.forgets && rng.random_bool(0.1) {
+            return Action::Forget;
+        }
+        Action::of(self.theme, rng)
     }
 
     /// All of it, for a person who reads a script.
@@ -153,6 +163,7 @@ impl Setting {
             host_skew_ms: rng.random_range(-8_000..8_000),
             watchdog_resets: rng.random_bool(0.5),
             is_sloppy: rng.random_bool(0.05),
+            forgets: rng.random_bool(0.2),
             plan,
             policy,
         }

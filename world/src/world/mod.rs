@@ -1,6 +1,7 @@
 //! A small deterministic world around `decide`: time, messages under way, workers, devices, and a record of all of it.
 
 mod asked;
+mod forgetting;
 mod time;
 mod workers;
 

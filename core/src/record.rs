@@ -1,0 +1,206 @@
+//! What has to outlive the database where a cluster keeps it for Ringfence: the record of one host. The database is then a cache of the
+//! records, and may vanish at any time.
+//!
+//! What is on no record is not proven: a host that is restored is UNKNOWN, and its gates stay closed until a source has reported it.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::guard::{Guard, on};
+use crate::{
+    Actor, Applied, AttemptId, Boots, Fence, FrozenPlan, Generation, Host, HostId, HostState, InFlight,
+    Input, Operation, OperationId, OperationKind, StepKind, TaskKind, Timestamp, Work,
+};
+
+/// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a
+/// span of so many seconds, so that it is not written for each.
+const MOVES_SPAN_S: i64 = 60;
+
+/// The record of one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The host's id: what workers have claimed is named by it.
+    pub host_id: HostId,
+    /// The generation.
+    pub generation: Generation,
+    /// What FENCED rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
+    /// What fences have taken from the host.
+    #[serde(default)]
+    pub applied: Applied,
+    /// What may be acting on the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_flight: Vec<InFlight>,
+    /// Until when something may have been released to the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_at: Option<Timestamp>,
+    /// Until when the host may last have been switched off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_off_at: Option<Timestamp>,
+    /// Whether the host's silence was answered by a fence or by a person who ended one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_silence_answered: bool,
+    /// The sources that have heard the host, each with the boots that it saw: as long as one of them does not report, silence proves
+    /// nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub witnesses: BTreeMap<String, Boots>,
+    /// The live operation, which begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<Unfinished>,
+}
+
+/// The request of a live operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// What it is for.
+    pub kind: OperationKind,
+    /// Why it was asked for.
+    pub reason: String,
+    /// Who asked.
+    pub requested_by: String,
+    /// A person said that the host was booted anew, where it is a rejoin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_boot_confirmed: bool,
+}
+
+impl Record {
+    /// The record of a host; `None` where nothing has to outlive the database.
+    #[must_use]
+    pub fn of(state: &HostState) -> Option<Self> {
+        let host = &state.host;
+        let live = state.operation.as_ref().filter(|live| live.status.is_live());
+        let is_blank = host.generation == Generation::default()
+            && host.fence.is_none()
+            && host.applied.is_empty()
+            && host.in_flight.is_empty()
+            && live.is_none();
+        // A host that fences itself is proven to have done so by the silence of all who have heard it.
+        let has_witnesses =
+            state.policy.self_fencing_timeout_s.is_some() && host.sources.alive_at().is_some();
+        if is_blank && !has_witnesses {
+            return None;
+        }
+        Some(Self {
+            host_id: host.id,
+            generation: host.generation,
+            fence: host.fence.clone(),
+            applied: host.applied.clone(),
+            in_flight: in_flight(&host.in_flight),
+            released_at: host.released_at,
+            last_off_at: host.last_off_at,
+            is_silence_answered: host.is_silence_answered,
+            witnesses: if on(Guard::RecordKeepsWitnesses) {
+                host.sources.witnesses()
+            } else {
+                BTreeMap::new()
+            },
+            unfinished: live.and_then(unfinished),
+        })
+    }
+
+    /// Restores a host that was taken in anew from its platform. The record was written at `written_at`, by the clock of another engine.
+    #[must_use]
+    pub fn restore(self, host: Host, written_at: Timestamp) -> (Host, Option<Unfinished>) {
+        let mut sources = host.sources;
+        sources.restore(self.witnesses, written_at);
+        let host = Host {
+            id: self.host_id,
+            generation: self.generation,
+            fence: self.fence,
+            applied: self.applied,
+            in_flight: self.in_flight,
+            released_at: self.released_at,
+            last_off_at: self.last_off_at,
+            is_silence_answered: self.is_silence_answered,
+            sources,
+            updated_at: host.updated_at.max(written_at),
+            ..host
+        };
+        (host, self.unfinished)
+    }
+}
+
+impl Unfinished {
+    /// The request with which the operation begins anew, as another one of this id. `plan` is how the host is fenced now.
+    #[must_use]
+    pub fn request(self, operation_id: OperationId, plan: Option<FrozenPlan>) -> Input {
+        let reason = self.reason;
+        let actor = Actor {
+            name: self.requested_by,
+            is_admin: false,
+        };
+        match self.kind {
+            OperationKind::Fence => Input::Fence {
+                operation_id,
+                plan,
+                reason,
+                actor,
+            },
+            OperationKind::Rejoin => Input::Rejoin {
+                operation_id,
+                reason,
+                actor,
+                boot_confirmed: self.is_boot_confirmed,
+            },
+            OperationKind::Evacuation => Input::Evacuate {
+                operation_id,
+                reason,
+                actor,
+            },
+        }
+    }
+}
+
+/// What only looks leaves nothing behind.
+fn in_flight(all: &[InFlight]) -> Vec<InFlight> {
+    let (moves, others): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|f| !f.only_looks)
+        .partition(|f| f.kind == StepKind::Move);
+    let acts = |f: &&InFlight| match f.kind {
+        TaskKind::Fencing(_) => true,
+        TaskKind::Step(step) => !step.only_looks(),
+    };
+    let moves = moves.into_iter().max_by_key(|f| f.until);
+    others
+        .into_iter()
+        .filter(acts)
+        .filter(|_| on(Guard::RecordKeepsInFlight))
+        .cloned()
+        .chain(moves.map(together).filter(|_| on(Guard::RecordKeepsMoves)))
+        .collect()
+}
+
+/// One entry for all moves until the end of a span.
+fn together(last: &InFlight) -> InFlight {
+    let into_span_ms = last.until.timestamp_millis().rem_euclid(MOVES_SPAN_S * 1_000);
+    let until = last.until + TimeDelta::milliseconds(MOVES_SPAN_S * 1_000 - into_span_ms);
+    InFlight {
+        attempt: AttemptId {
+            number: 0,
+            ..last.attempt
+        },
+        claim_id: None,
+        until,
+        lasts_ms: None,
+        ..last.clone()
+    }
+}
+
+/// An automatic fence that the storm brake holds begins by itself, if it is due then.
+fn unfinished(live: &Operation) -> Option<Unfinished> {
+    let is_boot_confirmed = match &live.work {
+        Work::Fence(fence) if fence.is_held_by_brake => return None,
+        Work::Fence(_) | Work::Evacuation(_) => false,
+        Work::Rejoin(rejoin) => rejoin.boot_confirmed,
+    };
+    Some(Unfinished {
+        kind: live.kind(),
+        reason: live.reason.clone(),
+        requested_by: live.requested_by.clone(),
+        is_boot_confirmed,
+    })
+}
