@@ -7,8 +7,10 @@ mod error;
 pub mod kubernetes;
 pub mod openstack;
 mod platform;
+mod records;
 mod time_given;
 
 pub use error::BackendError;
 pub use platform::{Platform, Preflight, StepOrder, StepReport, Unanswered};
+pub use records::{Records, Writer, WrittenRecord};
 pub use time_given::TimeGiven;

@@ -64,6 +64,24 @@ pub fn watched(settings: &Settings) -> Result<Vec<(Arc<dyn Platform>, ObserverCo
     Ok(watched.collect())
 }
 
+/// The cluster that keeps the records of its hosts, and the segment of these hosts.
+pub fn record_keeper(settings: &Settings) -> Result<Option<(Arc<Cluster>, Option<String>)>, CliError> {
+    let Some(name) = &settings.kubernetes.records else {
+        return Ok(None);
+    };
+    let cluster = clusters(settings)?
+        .into_iter()
+        .find(|cluster| cluster.name == *name);
+    let Some(cluster) = cluster else {
+        let known = settings.kubernetes.clusters.join(", ");
+        return Err(CliError::config(format!(
+            "kubernetes.records has {name:?}; one of kubernetes.clusters ({known}) is allowed"
+        )));
+    };
+    let segment = adopted(settings)?.remove(name);
+    Ok(Some((Arc::new(Cluster::new(cluster)), segment)))
+}
+
 /// The platforms of the configuration, without a check of the clouds' entries.
 pub fn unchecked(settings: &Settings) -> Result<Vec<Arc<dyn Platform>>, CliError> {
     let clouds = cloud_settings(settings).map(|cloud| Arc::new(Cloud::new(cloud)));

@@ -99,7 +99,7 @@ pub use plan::{
 pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
-pub use record::{Record, Unfinished};
+pub use record::{Record, Restored, Unfinished};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};

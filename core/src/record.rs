@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Applied, AttemptId, Boots, Fence, FrozenPlan, Generation, Host, HostId, HostState, InFlight,
-    Input, Operation, OperationId, OperationKind, StepKind, TaskKind, Timestamp, Work,
+    Actor, Applied, AttemptId, Boots, Fence, FenceWork, FrozenPlan, FrozenStage, FrozenTask, Generation,
+    Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind, OperationStatus,
+    SegmentPolicy, StepKind, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
 /// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a
@@ -61,6 +62,9 @@ pub struct Unfinished {
     pub reason: String,
     /// Who asked.
     pub requested_by: String,
+    /// How the host is fenced, where it is a fence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<FrozenPlan>,
     /// A person said that the host was booted anew, where it is a rejoin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_boot_confirmed: bool,
@@ -77,6 +81,7 @@ impl Record {
             && host.applied.is_empty()
             && host.in_flight.is_empty()
             && live.is_none();
+        let is_held = live.is_some_and(Operation::is_held_by_brake);
         // A host that fences itself is proven to have done so by the silence of all who have heard it.
         let has_witnesses =
             state.policy.self_fencing_timeout_s.is_some() && host.sources.alive_at().is_some();
@@ -91,7 +96,8 @@ impl Record {
             in_flight: in_flight(&host.in_flight),
             released_at: host.released_at,
             last_off_at: host.last_off_at,
-            is_silence_answered: host.is_silence_answered,
+            // An automatic fence that the storm brake holds begins by itself, if it is due then.
+            is_silence_answered: host.is_silence_answered && !is_held,
             witnesses: if on(Guard::RecordKeepsWitnesses) {
                 host.sources.witnesses()
             } else {
@@ -103,9 +109,13 @@ impl Record {
 
     /// Restores a host that was taken in anew from its platform. The record was written at `written_at`, by the clock of another engine.
     #[must_use]
-    pub fn restore(self, host: Host, written_at: Timestamp) -> (Host, Option<Unfinished>) {
-        let mut sources = host.sources;
+    pub fn restore(self, fresh: HostState, written_at: Timestamp) -> Restored {
+        let mut sources = fresh.host.sources;
         sources.restore(self.witnesses, written_at);
+        let proven_by = self
+            .fence
+            .as_ref()
+            .map(|fence| proven_by(fence, self.host_id, &fresh.policy));
         let host = Host {
             id: self.host_id,
             generation: self.generation,
@@ -116,17 +126,62 @@ impl Record {
             last_off_at: self.last_off_at,
             is_silence_answered: self.is_silence_answered,
             sources,
-            updated_at: host.updated_at.max(written_at),
-            ..host
+            updated_at: fresh.host.updated_at.max(written_at),
+            ..fresh.host
         };
-        (host, self.unfinished)
+        Restored {
+            host,
+            proven_by,
+            unfinished: self.unfinished,
+        }
+    }
+}
+
+/// A host that was restored from its record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The host: UNKNOWN, and as fenced as the record says.
+    pub host: Host,
+    /// The operation that has proven its fence, as far as it is known.
+    pub proven_by: Option<Operation>,
+    /// The operation that was live.
+    pub unfinished: Option<Unfinished>,
+}
+
+fn proven_by(fence: &Fence, host_id: HostId, policy: &SegmentPolicy) -> Operation {
+    let work = Work::Fence(FenceWork {
+        plan: None,
+        sufficient_sets: fence.sets.clone(),
+        is_held_by_brake: false,
+    });
+    Operation {
+        id: fence.operation_id,
+        host_id,
+        work,
+        status: OperationStatus::Succeeded,
+        detail: "restored from the record of the host; its tasks are not known any more".to_owned(),
+        generation: fence.generation,
+        reason: "restored from the record of the host".to_owned(),
+        requested_by: "ringfence".to_owned(),
+        policy: Box::new(policy.clone()),
+        platform: None,
+        stages: Vec::new(),
+        proofs: fence.proofs.clone(),
+        round: 0,
+        restarts_left: 0,
+        restart_at: None,
+        last_attempt: 0,
+        revision: 0,
+        created_at: fence.at,
+        updated_at: fence.at,
+        finished_at: Some(fence.at),
     }
 }
 
 impl Unfinished {
-    /// The request with which the operation begins anew, as another one of this id. `plan` is how the host is fenced now.
+    /// The request with which the operation begins anew, as another one of this id.
     #[must_use]
-    pub fn request(self, operation_id: OperationId, plan: Option<FrozenPlan>) -> Input {
+    pub fn request(self, operation_id: OperationId) -> Input {
         let reason = self.reason;
         let actor = Actor {
             name: self.requested_by,
@@ -135,7 +190,7 @@ impl Unfinished {
         match self.kind {
             OperationKind::Fence => Input::Fence {
                 operation_id,
-                plan,
+                plan: self.plan,
                 reason,
                 actor,
             },
@@ -192,15 +247,37 @@ fn together(last: &InFlight) -> InFlight {
 
 /// An automatic fence that the storm brake holds begins by itself, if it is due then.
 fn unfinished(live: &Operation) -> Option<Unfinished> {
-    let is_boot_confirmed = match &live.work {
+    let (plan, is_boot_confirmed) = match &live.work {
         Work::Fence(fence) if fence.is_held_by_brake => return None,
-        Work::Fence(_) | Work::Evacuation(_) => false,
-        Work::Rejoin(rejoin) => rejoin.boot_confirmed,
+        Work::Fence(fence) => (Some(plan(live, fence)), false),
+        Work::Rejoin(rejoin) => (None, rejoin.boot_confirmed),
+        Work::Evacuation(_) => (None, false),
     };
     Some(Unfinished {
         kind: live.kind(),
         reason: live.reason.clone(),
         requested_by: live.requested_by.clone(),
+        plan,
         is_boot_confirmed,
     })
+}
+
+/// The plan as it was frozen for the fence.
+fn plan(live: &Operation, fence: &FenceWork) -> FrozenPlan {
+    let frozen = |task: &Task| match &task.work {
+        TaskWork::Fencing(fencing) => Some(FrozenTask {
+            kind: fencing.kind,
+            levels: fencing.levels.clone(),
+        }),
+        TaskWork::Step(_) => None,
+    };
+    let stages = live.stages.iter().map(|stage| FrozenStage {
+        delay_s: stage.delay_s,
+        tasks: stage.tasks.iter().filter_map(frozen).collect(),
+    });
+    FrozenPlan {
+        name: fence.plan.clone().unwrap_or_default(),
+        stages: stages.filter(|stage| !stage.tasks.is_empty()).collect(),
+        sufficient_sets: fence.sufficient_sets.clone(),
+    }
 }

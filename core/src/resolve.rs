@@ -46,7 +46,7 @@ pub struct FrozenMethod {
 }
 
 /// A task with its methods by level, lowest first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrozenTask {
     /// What to make true.
     pub kind: FencingKind,
@@ -55,7 +55,7 @@ pub struct FrozenTask {
 }
 
 /// A stage of a frozen plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrozenStage {
     /// Seconds to wait before it begins.
     pub delay_s: u32,
@@ -64,7 +64,7 @@ pub struct FrozenStage {
 }
 
 /// A plan for one host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrozenPlan {
     /// The plan's name then.
     pub name: String,

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use ringfence_backends::BackendError;
 use ringfence_bus::BusError;
 use ringfence_core::{Problems, Refusal};
 use ringfence_db::DbError;
@@ -92,6 +93,15 @@ pub enum EngineError {
         "the change was interrupted; whether it was made is not known here, and asking again does no harm"
     )]
     Interrupted,
+    /// The record of a host cannot be written or read.
+    #[error("the record of the host cannot be written or read, so that nothing was changed")]
+    Record(#[source] BackendError),
+    /// Another process has taken the record of a host over.
+    #[error("another Ringfence has taken the record of host {host:?} over; ask that one")]
+    TakenOver {
+        /// The host's name.
+        host: String,
+    },
     /// The database answers, and takes no change.
     #[error("the database writes nothing down: it is full, read-only, out of memory, or its disk fails")]
     NoWrites,

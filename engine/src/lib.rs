@@ -29,6 +29,7 @@ mod metrics;
 mod observer;
 mod pause;
 mod reconcile;
+mod records;
 mod relay;
 mod requests;
 mod retention;

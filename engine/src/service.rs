@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_backends::Platform;
+use ringfence_backends::{Platform, Records};
 use ringfence_bus::{Bus, Keys};
 use ringfence_core::Catalogue;
 use ringfence_db::Database;
@@ -21,6 +21,7 @@ use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
 use crate::metrics::Metrics;
 use crate::observer::{self, ObserverConfig};
+use crate::records::RecordBook;
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
 use crate::task_queues::{self, TaskQueues};
@@ -47,6 +48,8 @@ pub struct EngineConfig {
     pub retention: RetentionConfig,
     /// The platforms, and how their hosts are watched.
     pub platforms: Vec<(Arc<dyn Platform>, ObserverConfig)>,
+    /// Where the records of hosts outlive the database, if they have to.
+    pub records: Option<Arc<dyn Records>>,
 }
 
 impl Default for EngineConfig {
@@ -60,6 +63,7 @@ impl Default for EngineConfig {
             checks: CheckConfig::default(),
             retention: RetentionConfig::default(),
             platforms: Vec::new(),
+            records: None,
         }
     }
 }
@@ -103,6 +107,7 @@ pub(crate) struct Shared {
     pub webhooks: Webhooks,
     pub unserved: Unserved,
     pub known_plans: KnownPlans,
+    pub records: Option<RecordBook>,
     /// Tells it from all others, also from one with an equal name.
     pub id: String,
 }
@@ -120,6 +125,7 @@ impl Engine {
         let feed = Feed::new();
         let webhooks = Webhooks::new(&config.webhooks)?;
         let id = format!("{} {}", config.name, Uuid::new_v4());
+        let records = config.records.clone().map(RecordBook::new);
         Ok(Self(Arc::new(Shared {
             queue: RequestQueue::new(parts.db.is_sqlite()),
             task_queues: TaskQueues::default(),
@@ -138,6 +144,7 @@ impl Engine {
             webhooks,
             unserved: Unserved::default(),
             known_plans: KnownPlans::default(),
+            records,
             id,
         })))
     }

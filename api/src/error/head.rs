@@ -71,6 +71,9 @@ pub(crate) fn engine_head(error: &EngineError) -> Head {
         EngineError::Db(error) if error.is_passing() => {
             head(503, "database.unavailable", "Database unavailable")
         }
+        EngineError::Record(_) | EngineError::TakenOver { .. } => {
+            head(503, "record.unavailable", "Record unavailable")
+        }
         EngineError::NoWrites => head(503, "database.unavailable", "Database unavailable"),
         EngineError::Db(_) => head(500, "internal", "Internal error"),
         EngineError::Bus(_) => head(503, "bus.unavailable", "Bus unavailable"),

@@ -17,6 +17,9 @@ pub(crate) async fn gates(call: Call, id: IdOrName) -> Result<HttpResponse, ApiE
     let host = ringfence_db::load_state(&mut call.engine.db().reader(), &id).await?;
     let host = host.ok_or_else(|| ApiError::not_found("host", &id))?;
     let gates = decide(&host, call.engine.clock().now());
+    if gates.evacuate.allowed {
+        call.engine.confirm_record(&host.host).await?;
+    }
     Ok(HttpResponse::Ok()
         .insert_header(("Cache-Control", "no-store"))
         .json(GatesView::from(gates)))

@@ -3,6 +3,8 @@
 mod beat;
 mod cluster;
 mod faults;
+mod lead;
+mod node_fences;
 mod objects;
 mod preflight;
 mod rights;
@@ -13,4 +15,6 @@ mod version;
 mod watching;
 
 pub use cluster::Cluster;
+pub use lead::Lead;
+pub use node_fences::NodeFences;
 pub use settings::ClusterSettings;

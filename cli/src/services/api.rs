@@ -30,7 +30,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let Some(db) = parts::database("api", &settings, &stop).await? else {
         return Ok(());
     };
-    let engine = parts::engine("api", &settings, db, bus, keys).await?;
+    let engine = parts::engine("api", &settings, db, bus, keys, None).await?;
     let mut application =
         Application::build(config, engine.clone(), tokens).map_err(|error| fault("api", error))?;
     traces::register_metrics(application.metrics());

@@ -16,7 +16,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     let Some(db) = parts::database("engine", &settings, &stop).await? else {
         return Ok(());
     };
-    let engine = parts::engine("engine", &settings, db, bus, keys).await?;
+    let engine = parts::engine("engine", &settings, db, bus, keys, None).await?;
     let metrics = metrics::serve("engine", &settings, &stop, || {
         let mut exposition = Exposition::new(Some(engine.clone()));
         traces::register_metrics(exposition.registry());

@@ -8,6 +8,7 @@ mod greeting;
 mod hangup;
 pub mod home;
 pub mod identity;
+mod leading;
 mod listen;
 mod metrics;
 pub mod parts;

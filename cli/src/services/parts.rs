@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use ringfence_backends::Records;
 use ringfence_bus::{AmqpBus, AmqpConfig, AmqpExchange, Bus, ExchangeConfig, Keys};
 use ringfence_db::{Database, schema_state};
 use ringfence_engine::{
@@ -178,6 +179,7 @@ pub async fn engine(
     db: Database,
     bus: Arc<dyn Bus>,
     keys: Keys,
+    records: Option<Arc<dyn Records>>,
 ) -> Result<Engine, CliError> {
     let config = EngineConfig {
         name: settings.engine.name.clone(),
@@ -191,6 +193,7 @@ pub async fn engine(
         },
         retention: retention(settings),
         platforms: platforms::watched(settings)?,
+        records,
     };
     let parts = Parts {
         db,

@@ -16,6 +16,7 @@ use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
 use serde_json::json;
 
+use super::leading::Leading;
 use super::{api, demo, greeting, home, listen, parts, stop};
 use crate::client::API_FILE;
 use crate::config::Settings;
@@ -37,18 +38,38 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     }
     let home = Home::open(data_dir)?;
     listen::check("standalone.listen", address)?;
+    let leading = Leading::wait(&settings, &stop).await?;
+    if stop.is_cancelled() {
+        return Ok(());
+    }
+    if leading.is_some() {
+        home.forget_database()?;
+    }
     let db = open_database(&home).await?;
     let bus: Arc<dyn Bus> = Arc::new(InProcessBus::new());
     let keys = fresh_keys()?;
     let settings = home.with_webhook_keys(settings)?;
-    let engine = parts::engine("standalone", &settings, db, Arc::clone(&bus), keys.clone()).await?;
+    let records = leading.as_ref().map(Leading::records);
+    let engine = parts::engine(
+        "standalone",
+        &settings,
+        db,
+        Arc::clone(&bus),
+        keys.clone(),
+        records,
+    )
+    .await?;
     let simulators = demo::simulators(&home.path, demo)?;
     let simulator_url = match &simulators {
         Some(simulators) => simulators.url().parse().ok(),
         None => settings.worker.simulator_url.clone(),
     };
     let worker = parts::worker(&settings, bus, keys, simulator_url)?;
+    if let Some(leading) = &leading {
+        leading.restore(&engine).await?;
+    }
     let mut running = engine.start();
+    let lead = leading.map(|leading| leading.watch(engine.clone(), stop.clone()));
     if let Some(event_sink) = parts::oslo("standalone", &settings)? {
         running.tell(&engine, event_sink);
     }
@@ -79,6 +100,9 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     worker.shutdown(GRACE).await;
     running.stop().await;
     engine.db().close().await;
+    if let Some(lead) = lead {
+        lead.end().await?;
+    }
     served
 }
 
@@ -151,6 +175,24 @@ impl Home {
 
     fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// A database that is a cache begins empty.
+    fn forget_database(&self) -> Result<(), CliError> {
+        for end in ["", "-wal", "-shm"] {
+            let file = self.file(&format!("{}{end}", home::DATABASE));
+            match std::fs::remove_file(&file) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(CliError::file(
+                        "remove the database of the process before",
+                        &file,
+                        e,
+                    ));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// The token file. The first start makes a token for an admin, which the commands find without an option.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ringfence_core::{AttemptId, HostId, HostState};
+use ringfence_core::{AttemptId, HostId, HostState, Input};
 use ringfence_db::Changes;
 use uuid::Uuid;
 
@@ -44,6 +44,20 @@ impl Batch {
             outcomes.push(outcome);
         }
         Self(outcomes)
+    }
+
+    /// Each host as it is to be, and whether a worker is to act upon that.
+    pub fn states(&self, requests: &[Request]) -> Vec<(HostState, bool)> {
+        let mut states: HashMap<HostId, (HostState, bool)> = HashMap::new();
+        for (outcome, request) in self.0.iter().zip(requests) {
+            let Some(state) = outcome.leaves() else { continue };
+            let is_claimed = matches!(request.input, Input::Claim(_) | Input::Renew(_));
+            let known = states
+                .get(&request.host_id)
+                .is_some_and(|(_, is_claimed)| *is_claimed);
+            states.insert(request.host_id, (state, known || is_claimed));
+        }
+        states.into_values().collect()
     }
 
     /// What is to be written; `None` if nothing is.

@@ -130,6 +130,9 @@ async fn transact(
         let begun = begin(engine, requests, locking).await?;
         engine.0.clock.catch_up(begun.read_at);
         let mut batch = Batch::decide(engine, requests, begun.hosts);
+        if engine.0.records.is_some() {
+            engine.put_on_record(batch.states(requests)).await?;
+        }
         let ended = match batch.changes(engine, requests) {
             None => {
                 drop(begun.transaction);

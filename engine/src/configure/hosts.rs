@@ -137,8 +137,23 @@ impl HostDraft {
 impl Engine {
     /// Adds a host: UNFENCED, and UNKNOWN until it is seen.
     pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
+        self.create_host_as(draft, None, by).await
+    }
+
+    /// Adds a host that may have had this id before.
+    pub(crate) async fn create_host_as(
+        &self,
+        draft: HostDraft,
+        id: Option<HostId>,
+        by: &Context,
+    ) -> Result<Host, EngineError> {
+        self.require_record(&draft)?;
         let segment = self.segment_or_default(draft.segment.as_deref()).await?;
         let host = draft.host(&segment, self.0.clock.now())?;
+        let host = Host {
+            id: id.unwrap_or(host.id),
+            ..host
+        };
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_host(&mut tx, &host)
             .await

@@ -18,11 +18,12 @@ impl World {
             ..plans::host()
         };
         let record = through_json(&Record::of(&self.state));
-        let (host, unfinished) = match record {
-            Some(record) => record.restore(fresh, written_at),
-            None => (fresh, None),
-        };
-        self.state.host = host;
+        self.state.host = fresh;
+        let restored = record.map(|record| record.restore(self.state.clone(), written_at));
+        let unfinished = restored.and_then(|restored| {
+            self.state.host = restored.host;
+            restored.unfinished
+        });
         self.state.operation = None;
         self.wake_at = Some(self.now);
         self.settle();
@@ -34,7 +35,6 @@ impl World {
     /// What the new engine does with an operation that was live.
     fn begin_anew(&mut self, unfinished: Unfinished) -> Result<Reply, Refusal> {
         let operation_id = OperationId(self.next_id());
-        let plan = Some(self.plan.clone());
-        self.give(unfinished.request(operation_id, plan))
+        self.give(unfinished.request(operation_id))
     }
 }

@@ -83,7 +83,7 @@ async fn engine(
     bus: Arc<dyn Bus>,
     keys: Keys,
 ) -> Result<Engine, CliError> {
-    parts::engine("doctor", settings, db.clone(), bus, keys).await
+    parts::engine("doctor", settings, db.clone(), bus, keys, None).await
 }
 
 fn heard(answer: Result<MethodCheck, EngineError>) -> Said {
