@@ -35,6 +35,7 @@ mod retention;
 mod service;
 mod shared_devices;
 mod task_queues;
+mod turn;
 mod warnings;
 mod webhooks;
 mod writes;

@@ -1,4 +1,6 @@
 //! Stories with a real Kubernetes.
 
 mod member;
+mod node_fence;
 mod plant;
+mod remediation;

@@ -14,14 +14,14 @@ use ringfence_api::{Application, Role, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
 use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
+use ringfence_operator::Operator;
 use serde_json::json;
 
 use super::{api, demo, greeting, home, listen, parts, stop};
 use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
-use crate::tokens;
-use crate::traces;
+use crate::{platforms, tokens, traces};
 
 /// How long claimed attempts may go on when the service is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -41,6 +41,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let bus: Arc<dyn Bus> = Arc::new(InProcessBus::new());
     let keys = fresh_keys()?;
     let settings = home.with_webhook_keys(settings)?;
+    let operated = platforms::operated(&settings)?;
     let engine = parts::engine("standalone", &settings, db, Arc::clone(&bus), keys.clone()).await?;
     let simulators = demo::simulators(&home.path, demo)?;
     let simulator_url = match &simulators {
@@ -49,6 +50,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     };
     let worker = parts::worker(&settings, bus, keys, simulator_url)?;
     let mut running = engine.start();
+    let operator = Operator::start(&engine, operated);
     if let Some(event_sink) = parts::oslo("standalone", &settings)? {
         running.tell(&engine, event_sink);
     }
@@ -76,6 +78,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         watcher.abort();
     }
     home.forget_address();
+    operator.stop().await;
     worker.shutdown(GRACE).await;
     running.stop().await;
     engine.db().close().await;

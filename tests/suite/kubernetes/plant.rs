@@ -55,10 +55,23 @@ pub fn control_plane() -> ControlPlane {
 
 impl Plant {
     pub async fn start(ground: Ground, policy: Value) -> Self {
+        Self::start_with(ground, policy, false).await
+    }
+
+    /// A plant in whose cluster Ringfence's objects are defined and served.
+    pub async fn start_with_operator(ground: Ground, policy: Value) -> Self {
+        Self::start_with(ground, policy, true).await
+    }
+
+    async fn start_with(ground: Ground, policy: Value, has_operator: bool) -> Self {
         let (plane, nodes, attacher) = block_in_place(start_cluster);
+        if has_operator {
+            block_in_place(|| define_objects(plane.api()));
+        }
         let options = StackOptions {
             hosts: 1,
             clusters: vec![settings(plane.kubeconfig())],
+            has_operator,
             observer: ObserverConfig {
                 every: Duration::from_secs(5),
                 down_after: chrono::TimeDelta::seconds(DOWN_AFTER_S.try_into().unwrap()),
@@ -146,6 +159,29 @@ impl Plant {
     /// Waits until a member runs and is as wanted; returns its pod.
     pub fn until_running(&self, member: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         block_in_place(|| running(self.api(), member, is_so))
+    }
+}
+
+/// As `ringfence kubernetes crds | kubectl apply -f -` does it.
+fn define_objects(api: &KubeApi) {
+    for document in ringfence_operator::definitions().split("---\n") {
+        let object: Value = serde_saphyr::from_str(document).unwrap();
+        let name = object["metadata"]["name"].as_str().unwrap();
+        if object["kind"] == "ClusterRole" {
+            api.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", &object)
+                .unwrap();
+            continue;
+        }
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        api.post(definitions, &object).unwrap();
+        let is_served = |definition: &Value| {
+            let conditions = definition["status"]["conditions"].as_array();
+            let is_it = |one: &Value| one["type"] == "Established" && one["status"] == "True";
+            conditions.is_some_and(|all| all.iter().any(is_it))
+        };
+        let path = format!("{definitions}/{name}");
+        api.until(&format!("{name} established"), &path, PATIENCE, is_served)
+            .unwrap();
     }
 }
 
