@@ -95,7 +95,7 @@ impl Door {
         self.call(api.patch(name, &writer(), &Patch::Merge(change))).await
     }
 
-    /// Merges a change into an object's status.
+    /// Writes an object's status.
     pub async fn merge_status<K>(
         &self,
         api: &Api<K>,
@@ -106,7 +106,20 @@ impl Door {
         K: Clone + DeserializeOwned + Debug,
     {
         let change = serde_json::json!({ "status": status });
-        self.call(api.patch_status(name, &writer(), &Patch::Merge(&change)))
+        self.merge_into_status(api, name, &change).await
+    }
+
+    /// Merges a change into the status of an object, and only there.
+    pub async fn merge_into_status<K>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        change: &Value,
+    ) -> Result<(), OperatorError>
+    where
+        K: Clone + DeserializeOwned + Debug,
+    {
+        self.call(api.patch_status(name, &writer(), &Patch::Merge(change)))
             .await
             .map(drop)
     }

@@ -76,6 +76,11 @@ impl OperatorError {
         matches!(self, Self::Refused { code: 404, .. })
     }
 
+    /// Whether the API server has not answered.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(self, Self::Api { .. } | Self::Late { .. })
+    }
+
     /// Whether the right is missing.
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused { code: 403, .. })

@@ -2,37 +2,49 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
-use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event as KubeEvent, EventType, Recorder, Reporter};
+use chrono::{SecondsFormat, TimeDelta};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use ringfence_core::{EventKind, error_chain};
 use ringfence_db::EventRow;
 use ringfence_engine::{EngineError, Listener};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::OperatorError;
 use crate::door::{Door, WRITER};
 use crate::node_fence;
 use crate::text::cut;
 
+/// Where Events of objects without a namespace are: releases before 1.21 take them in no other one, and all that show them look in all.
+const NAMESPACE: &str = "kube-system";
+const ACTION: &str = "Fencing";
 /// The longest note that Kubernetes takes, in bytes; a character has four at most.
 const NOTE: usize = 256;
 /// What is older is not told any more: an API server that was away is not flooded.
 const TOLD_FOR: TimeDelta = TimeDelta::minutes(5);
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// An Event to be written.
+#[derive(Debug)]
+struct Told {
+    is_warning: bool,
+    reason: String,
+    note: String,
+}
+
 /// Tells the cluster what happens to its hosts, until it is dropped.
 pub(crate) async fn tell(door: Door, mut listener: Listener) {
+    let mut is_failing = false;
     loop {
         match listener.next().await {
             Ok(row) => {
-                if let Err(error) = tell_one(&door, &row).await {
-                    let cluster = &door.cluster;
-                    tracing::debug!(
-                        cluster,
-                        error = error_chain(&error),
-                        "an Event could not be written"
-                    );
+                let told = tell_one(&door, &row).await;
+                let was_failing = std::mem::replace(&mut is_failing, told.is_err());
+                if let Err(error) = told
+                    && !was_failing
+                {
+                    let (cluster, error) = (&door.cluster, error_chain(&error));
+                    tracing::warn!(cluster, error, "an Event of the cluster could not be written");
                 }
             }
             Err(EngineError::EventsGone { up_to, .. }) => listener = door.engine.listen_within(up_to),
@@ -60,45 +72,44 @@ async fn tell_one(door: &Door, row: &EventRow) -> Result<(), OperatorError> {
     publish(door, &event, &of_node(&node)).await?;
     let object = door.call(node_fence::api(&door.client).get_opt(&node)).await?;
     if let Some(uid) = object.and_then(|object| object.metadata.uid) {
-        publish(door, &event, &of_node_fence(&node, uid)).await?;
+        publish(door, &event, &of_node_fence(&node, &uid)).await?;
     }
     Ok(())
 }
 
-/// Each event is written as one of its own: a recorder that remembers would count two with different notes as one.
-async fn publish(door: &Door, event: &KubeEvent, of: &ObjectReference) -> Result<(), OperatorError> {
-    let reporter = Reporter {
-        controller: format!("ringfence.io/{WRITER}"),
-        instance: Some(WRITER.to_owned()),
-    };
-    let recorder = Recorder::new(door.client.clone(), reporter);
-    door.call(recorder.publish(event, of)).await
+async fn publish(door: &Door, told: &Told, regarding: &Value) -> Result<(), OperatorError> {
+    let kind = GroupVersionKind::gvk("events.k8s.io", "v1", "Event");
+    let kind = ApiResource::from_gvk_with_plural(&kind, "events");
+    let events: Api<DynamicObject> = Api::namespaced_with(door.client.clone(), NAMESPACE, &kind);
+    let mut event = DynamicObject::new("", &kind).data(json!({
+        "eventTime": door.now().to_rfc3339_opts(SecondsFormat::Micros, true),
+        "reportingController": format!("ringfence.io/{WRITER}"),
+        "reportingInstance": WRITER,
+        "action": ACTION,
+        "reason": told.reason,
+        "type": if told.is_warning { "Warning" } else { "Normal" },
+        "note": told.note,
+        "regarding": regarding,
+    }));
+    event.metadata.name = None;
+    event.metadata.generate_name = Some(format!("{}.", regarding["name"].as_str().unwrap_or("node")));
+    door.call(events.create(&PostParams::default(), &event))
+        .await
+        .map(drop)
 }
 
 /// Kubelets name their node so; the node's own uid is not needed.
-fn of_node(node: &str) -> ObjectReference {
-    ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Node".to_owned()),
-        name: Some(node.to_owned()),
-        uid: Some(node.to_owned()),
-        ..ObjectReference::default()
-    }
+fn of_node(node: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Node", "name": node, "uid": node })
 }
 
-fn of_node_fence(node: &str, uid: String) -> ObjectReference {
+fn of_node_fence(node: &str, uid: &str) -> Value {
     let kind = node_fence::kind();
-    ObjectReference {
-        api_version: Some(kind.api_version),
-        kind: Some(kind.kind),
-        name: Some(node.to_owned()),
-        uid: Some(uid),
-        ..ObjectReference::default()
-    }
+    json!({ "apiVersion": kind.api_version, "kind": kind.kind, "name": node, "uid": uid })
 }
 
 /// An event of the engine as one of Kubernetes; `None` for one that people do not look for on a node.
-fn event(kind: EventKind, data: &Value) -> Option<KubeEvent> {
+fn event(kind: EventKind, data: &Value) -> Option<Told> {
     let text = |field: &str| data[field].as_str().unwrap_or("?");
     let of = |what: &str| match text("kind") {
         "fence" => format!("Fence{what}"),
@@ -106,14 +117,14 @@ fn event(kind: EventKind, data: &Value) -> Option<KubeEvent> {
         _ => format!("Evacuation{what}"),
     };
     let generation = data["generation"].as_u64().unwrap_or_default();
-    let (type_, reason, note) = match kind {
+    let (is_warning, reason, note) = match kind {
         EventKind::HostFailureState => (
-            EventType::Normal,
+            false,
             "FailureStateChanged".to_owned(),
             format!("the node is {}, as {} has seen it", text("to"), text("source")),
         ),
         EventKind::OperationStarted => (
-            EventType::Normal,
+            false,
             of("Started"),
             format!(
                 "generation {generation}, asked for by {}: {}",
@@ -122,7 +133,7 @@ fn event(kind: EventKind, data: &Value) -> Option<KubeEvent> {
             ),
         ),
         EventKind::OperationProof => (
-            EventType::Normal,
+            false,
             "Proven".to_owned(),
             format!(
                 "{} by {}: {}",
@@ -132,32 +143,26 @@ fn event(kind: EventKind, data: &Value) -> Option<KubeEvent> {
             ),
         ),
         EventKind::HostFenced => (
-            EventType::Normal,
+            false,
             "Fenced".to_owned(),
             format!("generation {generation} is proven: the node's pods may be started elsewhere"),
         ),
         EventKind::HostUnfenced => (
-            EventType::Normal,
+            false,
             "Unfenced".to_owned(),
             format!("the node was taken back, generation {generation}: it may run pods again"),
         ),
         EventKind::HostLeftOff => (
-            EventType::Warning,
+            true,
             "LeftOff".to_owned(),
             "the node's power was not read as on again".to_owned(),
         ),
-        EventKind::OperationNeedsOperator => {
-            (EventType::Warning, of("NeedsOperator"), text("detail").to_owned())
-        }
-        EventKind::OperationRestarted => (
-            EventType::Normal,
-            of("Restarted"),
-            format!("generation {generation}"),
-        ),
-        EventKind::OperationSucceeded => (EventType::Normal, of("Succeeded"), text("detail").to_owned()),
-        EventKind::OperationCancelled => (EventType::Warning, of("Cancelled"), text("detail").to_owned()),
+        EventKind::OperationNeedsOperator => (true, of("NeedsOperator"), text("detail").to_owned()),
+        EventKind::OperationRestarted => (false, of("Restarted"), format!("generation {generation}")),
+        EventKind::OperationSucceeded => (false, of("Succeeded"), text("detail").to_owned()),
+        EventKind::OperationCancelled => (true, of("Cancelled"), text("detail").to_owned()),
         EventKind::WorkloadNotMoved => (
-            EventType::Warning,
+            true,
             "PodNotDeleted".to_owned(),
             "a pod of the node could not be deleted; see the evacuation".to_owned(),
         ),
@@ -168,19 +173,15 @@ fn event(kind: EventKind, data: &Value) -> Option<KubeEvent> {
         | EventKind::WorkloadMoved
         | EventKind::SubscriptionDisabled => return None,
     };
-    Some(KubeEvent {
-        type_,
+    Some(Told {
+        is_warning,
         reason,
-        note: Some(cut(&note, NOTE)),
-        action: "Fencing".to_owned(),
-        secondary: None,
+        note: cut(&note, NOTE),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -194,8 +195,8 @@ mod tests {
             let Some(event) = event(*kind, &data) else {
                 continue;
             };
-            assert!(event.note.is_some_and(|note| note.len() <= 1024), "{kind}");
-            assert!(event.reason.len() <= 128 && !event.action.is_empty(), "{kind}");
+            assert!(event.note.len() <= 1024, "{kind}");
+            assert!(event.reason.len() <= 128, "{kind}");
         }
     }
 
@@ -203,6 +204,6 @@ mod tests {
     fn a_proof_tells_what_was_read_and_by_what() {
         let data = json!({ "proof": { "kind": "power.off", "source": "bmc", "detail": "off" } });
         let event = event(EventKind::OperationProof, &data).unwrap();
-        assert_eq!(event.note.as_deref(), Some("power.off by bmc: off"));
+        assert_eq!(event.note, "power.off by bmc: off");
     }
 }

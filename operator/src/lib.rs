@@ -17,6 +17,8 @@ mod queue;
 mod refusal;
 mod remediation;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod schema_fields;
 mod session;
 mod shown_operation;

@@ -57,6 +57,11 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
+    /// Whether an object could not be served the last time either.
+    pub fn has_failed(&self, key: &K) -> bool {
+        self.failures.contains_key(key)
+    }
+
     /// An object could not be served.
     pub fn failed(&mut self, key: K, now: Instant) {
         self.served.remove(&key);

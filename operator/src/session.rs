@@ -124,15 +124,19 @@ impl Session {
             }
             Err(error) if error.is_overtaken() => self.queue.done(key, Some(Duration::ZERO), now),
             Err(error) => {
-                let cluster = &self.door.cluster;
-                tracing::warn!(
-                    cluster,
-                    object = %key,
-                    error = error_chain(&error),
-                    "an object could not be served; it is tried again"
-                );
+                self.tell(&key, &error);
                 self.queue.failed(key, now);
             }
+        }
+    }
+
+    /// That the API server is away is told once, by what follows its objects.
+    fn tell(&self, key: &Key, error: &OperatorError) {
+        let (cluster, told) = (&self.door.cluster, error_chain(error));
+        if error.is_away() || self.queue.has_failed(key) {
+            tracing::debug!(cluster, object = %key, error = told, "an object could not be served; it is tried again");
+        } else {
+            tracing::warn!(cluster, object = %key, error = told, "an object could not be served; it is tried again");
         }
     }
 

@@ -7,6 +7,7 @@ use kube::core::Object;
 use ringfence_core::{MAX_REASON_CHARS, OperationKind};
 
 use super::object::{MADE_BY, NodeFence, Spec, api, kind};
+use super::requesting;
 use super::serving::{Served, Verdict};
 use crate::OperatorError;
 use crate::door::{Door, Standing};
@@ -62,6 +63,9 @@ pub(super) async fn keep(
         door.call(api(&door.client).delete(name, &how)).await?;
         return Ok(None);
     };
+    if object.spec.suspend {
+        return requesting::suspend(door, object, standing).await.map(Some);
+    }
     let message = "Ringfence has made this NodeFence for a fence that was not asked for by one";
     Ok(Some(Served {
         verdict: Verdict {

@@ -35,8 +35,7 @@ pub(super) async fn request(
     let mut served = if object.spec.suspend {
         suspend(door, object, standing).await?
     } else if is_carried_out(&object.metadata) {
-        let message = "the fence was asked for; status shows what became of it";
-        accepted(Why::new("CarriedOut", message), standing)
+        accepted(standing)
     } else {
         fence(door, object, standing).await?
     };
@@ -44,10 +43,11 @@ pub(super) async fn request(
     Ok(served)
 }
 
-fn accepted(why: Why, standing: Standing) -> Served {
+fn accepted(standing: Standing) -> Served {
+    let message = "the fence was asked for; status shows what became of it";
     Served {
         verdict: Verdict {
-            accepted: Some(why),
+            accepted: Some(Why::new("CarriedOut", message)),
             ..Verdict::default()
         },
         standing: Some(standing),
@@ -92,7 +92,11 @@ fn not_authenticated(state: &HostState) -> Why {
 }
 
 /// Stops the running fence, unless it is proven.
-async fn suspend(door: &Door, object: &NodeFence, standing: Standing) -> Result<Served, OperatorError> {
+pub(super) async fn suspend(
+    door: &Door,
+    object: &NodeFence,
+    standing: Standing,
+) -> Result<Served, OperatorError> {
     let name = name_of(&object.metadata);
     let standing = match unproven_fence(&standing) {
         Some(fence) => {
@@ -161,8 +165,7 @@ async fn fence(door: &Door, object: &NodeFence, standing: Standing) -> Result<Se
     );
     carried_out(door, &api(&door.client), &object.metadata, Some(&operation)).await?;
     let standing = door.standing(name).await?.unwrap_or(standing);
-    let message = format!("operation {operation} carries it out");
-    Ok(accepted(Why::new("CarriedOut", message), standing))
+    Ok(accepted(standing))
 }
 
 /// What the object shows before anything is done for it.

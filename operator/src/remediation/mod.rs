@@ -3,6 +3,7 @@
 //! It acts only on operations that it has asked for: what a person or Ringfence itself has fenced is not taken back because a health check has
 //! seen the node well.
 
+mod giving_up;
 mod object;
 mod progress;
 mod releasing;

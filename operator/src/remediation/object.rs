@@ -24,6 +24,8 @@ pub(crate) enum Strategy {
     Reboot,
     /// It is left off until the remediation is deleted.
     PowerOff,
+    /// It is left off, and its machine is left to the machine's owner.
+    Replace,
 }
 
 /// What is asked for.
@@ -84,6 +86,19 @@ mod tests {
         };
         let object = json!({ "spec": Spec::default(), "status": status });
         assert_eq!(defined(DEFINITION), written(&object));
+    }
+
+    #[test]
+    fn the_definitions_know_each_strategy() {
+        let words = json!([Strategy::Reboot, Strategy::PowerOff, Strategy::Replace]);
+        for definition in [DEFINITION, TEMPLATE] {
+            let definition: serde_json::Value = serde_saphyr::from_str(definition).unwrap();
+            let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            let spec = &schema["properties"]["spec"]["properties"];
+            let of_template = &spec["template"]["properties"]["spec"]["properties"]["strategy"];
+            let found = [&spec["strategy"], of_template].map(|field| &field["enum"]);
+            assert!(found.contains(&&words), "{found:?}");
+        }
     }
 
     #[test]

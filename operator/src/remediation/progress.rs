@@ -92,7 +92,7 @@ fn after_fenced(
             (progress, Some(Next::Rejoin))
         }
         OperationStatus::Succeeded | OperationStatus::Cancelled => {
-            let message = fenced("its pods are gone; it stays off until the remediation is deleted");
+            let message = fenced("its pods are gone; the remediation does not take it back");
             (Progress::Succeeded(Why::new("Fenced", message)), None)
         }
     }
@@ -106,6 +106,105 @@ fn of_rejoin(state: &HostState, rejoin: &Operation) -> Progress {
         OperationStatus::Running => Progress::Succeeded(why("Rejoining")),
         OperationStatus::Succeeded | OperationStatus::Cancelled => {
             Progress::Succeeded(Why::new("Unfenced", "the node was fenced and taken back"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringfence_core::SegmentPolicy;
+
+    use super::*;
+    use crate::samples::{evacuation, fence, host, rejoin};
+
+    fn state(is_fenced: bool, live: Option<&Operation>) -> HostState {
+        HostState {
+            host: host(is_fenced),
+            operation: live.cloned(),
+            policy: SegmentPolicy::default(),
+            clock_set_at: None,
+        }
+    }
+
+    /// Whether a remediation goes on, its reason, and what comes next.
+    fn told((progress, next): (Progress, Option<Next>)) -> (&'static str, String, Option<Next>) {
+        match progress {
+            Progress::Processing(why) => ("processing", why.reason, next),
+            Progress::Succeeded(why) => ("succeeded", why.reason, next),
+            Progress::Failed(why) => ("failed", why.reason, next),
+        }
+    }
+
+    fn of_fence(status: OperationStatus) -> (&'static str, String, Option<Next>) {
+        let fence = fence(status, Vec::new());
+        told(progress(&state(false, Some(&fence)), Some(&fence), None, true))
+    }
+
+    #[test]
+    fn a_fence_that_proves_nothing_fails_and_has_no_next_step() {
+        use OperationStatus::{Cancelled, NeedsOperator, Running};
+        assert_eq!(of_fence(Running), ("processing", "Fencing".to_owned(), None));
+        assert_eq!(
+            of_fence(NeedsOperator),
+            ("failed", "FenceNeedsOperator".to_owned(), None)
+        );
+        assert_eq!(of_fence(Cancelled), ("failed", "FenceCancelled".to_owned(), None));
+    }
+
+    #[test]
+    fn nothing_is_deleted_or_taken_back_before_the_fence_is_proven_and_over() {
+        let running = fence(OperationStatus::Running, Vec::new());
+        let adds = progress(&state(true, Some(&running)), Some(&running), None, true);
+        assert_eq!(told(adds), ("processing", "Evacuating".to_owned(), None));
+        let over = fence(OperationStatus::Succeeded, Vec::new());
+        let proven = progress(&state(true, None), Some(&over), None, true);
+        assert_eq!(
+            told(proven),
+            ("processing", "Evacuating".to_owned(), Some(Next::Evacuate))
+        );
+    }
+
+    #[test]
+    fn a_node_is_taken_back_once_its_pods_are_gone_and_only_where_that_is_wanted() {
+        use OperationStatus::{NeedsOperator, Running, Succeeded};
+        let over = fence(Succeeded, Vec::new());
+        let after = |status, is_taken_back| {
+            let evacuation = evacuation(status);
+            told(progress(
+                &state(true, None),
+                Some(&over),
+                Some(&evacuation),
+                is_taken_back,
+            ))
+        };
+        assert_eq!(
+            after(Running, true),
+            ("processing", "Evacuating".to_owned(), None)
+        );
+        assert_eq!(
+            after(NeedsOperator, true),
+            ("failed", "EvacuationNeedsOperator".to_owned(), None)
+        );
+        assert_eq!(
+            after(Succeeded, true),
+            ("succeeded", "Fenced".to_owned(), Some(Next::Rejoin))
+        );
+        assert_eq!(after(Succeeded, false), ("succeeded", "Fenced".to_owned(), None));
+    }
+
+    #[test]
+    fn a_rejoin_that_fails_makes_the_remediation_fail_and_is_not_asked_for_again() {
+        use OperationStatus::{Cancelled, NeedsOperator, Running, Succeeded};
+        let cases = [
+            (true, Running, "succeeded", "Rejoining"),
+            (true, NeedsOperator, "failed", "RejoinNeedsOperator"),
+            (true, Cancelled, "failed", "RejoinCancelled"),
+            (false, Succeeded, "succeeded", "Unfenced"),
+        ];
+        for (is_fenced, status, how, reason) in cases {
+            let rejoin = rejoin(status);
+            let progress = progress(&state(is_fenced, None), Some(&rejoin), None, true);
+            assert_eq!(told(progress), (how, reason.to_owned(), None), "{status}");
         }
     }
 }

@@ -6,14 +6,16 @@ use kube::core::ObjectMeta;
 use ringfence_core::{HostId, Operation, OperationKind};
 use ringfence_engine::Operated;
 
+use super::giving_up::give_up;
 use super::object::{Remediation, Status, Strategy, api, is_timed_out};
 use super::progress::{Next, Progress, progress};
 use super::target::{Target, resolve};
-use super::{ASKER, releasing};
+use super::{ASKER, has_asked_for, releasing};
 use crate::OperatorError;
 use crate::condition::Conditions;
 use crate::door::{Door, Standing, look_again};
 use crate::marks::{carried_out, is_carried_out, keep, name_of};
+use crate::node_fence;
 use crate::refusal::{Why, told};
 use crate::shown_operation::ShownOperation;
 
@@ -132,13 +134,19 @@ async fn advance(
         return fence(door, namespace, object, found).await;
     }
     let evacuation = evacuation_of(door, standing).await?;
-    let is_taken_back = object.spec.strategy == Strategy::Reboot;
+    let is_taken_back = object.spec.strategy == Strategy::Reboot && may_take_back(door, standing).await?;
     let (progress, next) = progress(
         &standing.state,
         standing.last.as_ref(),
         evacuation.as_ref(),
         is_taken_back,
     );
+    if let Progress::Succeeded(why) = &progress
+        && object.spec.strategy == Strategy::Replace
+        && standing.state.host.good_fence().is_some()
+    {
+        give_up(door, namespace, &object.metadata, why).await?;
+    }
     let Some(next) = next else { return Ok(progress) };
     let refused = ask(door, standing, next).await?;
     found.read_again(door).await?;
@@ -146,6 +154,13 @@ async fn advance(
         Some(why) => Progress::Processing(why),
         None => progress,
     })
+}
+
+/// Whether the fence is a remediation's own, and no `NodeFence` wants the host fenced.
+async fn may_take_back(door: &Door, standing: &Standing) -> Result<bool, OperatorError> {
+    let is_own = |last: &Operation| has_asked_for(door, last);
+    let is_own = standing.last.as_ref().is_some_and(is_own);
+    Ok(is_own && !node_fence::wants_fenced(door, &standing.state.host).await?)
 }
 
 /// Stops the fence that a remediation has asked for, unless it is proven.

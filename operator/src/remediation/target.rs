@@ -32,6 +32,22 @@ enum Source<'a> {
     Machine(&'a OwnerReference),
 }
 
+/// The machine that a health check of machines has made the remediation for, if one has.
+pub(super) fn machine(of: &ObjectMeta) -> Option<&OwnerReference> {
+    match source(of) {
+        Source::Machine(machine) => Some(machine),
+        Source::Object(_) => None,
+    }
+}
+
+/// The machines of a kind like this one's.
+pub(super) fn machines(door: &Door, namespace: &str, like: &OwnerReference) -> Api<DynamicObject> {
+    let version = like.api_version.split('/').next_back().unwrap_or_default();
+    let kind = GroupVersionKind::gvk(group(like), version, &like.kind);
+    let kind = ApiResource::from_gvk_with_plural(&kind, "machines");
+    Api::namespaced_with(door.client.clone(), namespace, &kind)
+}
+
 /// The node that a remediation is about, or why that is not known.
 pub(super) async fn resolve(
     door: &Door,
@@ -76,10 +92,7 @@ async fn node_of_machine(
     namespace: &str,
     machine: &OwnerReference,
 ) -> Result<Result<String, Why>, OperatorError> {
-    let version = machine.api_version.split('/').next_back().unwrap_or_default();
-    let kind = GroupVersionKind::gvk(group(machine), version, &machine.kind);
-    let kind = ApiResource::from_gvk_with_plural(&kind, "machines");
-    let api: Api<DynamicObject> = Api::namespaced_with(door.client.clone(), namespace, &kind);
+    let api = machines(door, namespace, machine);
     let Some(found) = door.call(api.get_opt(&machine.name)).await? else {
         let message = format!("its owner, Machine {:?}, does not exist", machine.name);
         return Ok(Err(Why::new("MachineUnknown", message)));

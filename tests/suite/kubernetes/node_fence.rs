@@ -62,7 +62,7 @@ fn shown(versions: &[Value]) -> Vec<String> {
 
 /// The reasons of the events on an object, the oldest first.
 fn events(plant: &Plant, kind: &str, name: &str) -> Vec<String> {
-    let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let path = "/apis/events.k8s.io/v1/namespaces/kube-system/events";
     let list = block_in_place(|| plant.api().get(path).unwrap());
     let mut events: Vec<&Value> = list["items"].as_array().unwrap().iter().collect();
     events.retain(|event| {
@@ -83,8 +83,14 @@ async fn a_node_fence_made_by_hand_fences_a_dead_node_and_its_deletion_takes_the
     let dead = &plant.nodes[0];
     block_in_place(|| dead.kill());
     plant.until_seen(dead.name(), "UNREACHABLE").await;
+    let bmc = dead.bmc().unwrap();
+    bmc.silence().unwrap();
 
     let made = make(&plant, dead.name(), &json!({ "reason": "its fans stand still" }));
+    until(&plant, dead.name(), "the node isolated", |object| {
+        object["status"]["status"] == "Running"
+    });
+    bmc.wake().unwrap();
     let done = until(&plant, dead.name(), "the fence done", |object| {
         object["status"]["status"] == "Done"
     });
@@ -225,6 +231,8 @@ async fn a_fence_that_ringfence_begins_by_itself_is_shown_by_a_node_fence_that_g
     });
     let plant = Plant::start_with_operator(Ground::Distributed, policy).await;
     let dead = &plant.nodes[1];
+    let namespace = json!({ "metadata": { "name": "medik8s-leases" } });
+    block_in_place(|| plant.api().post("/api/v1/namespaces", &namespace).unwrap());
     block_in_place(|| dead.kill());
     let done = until(&plant, dead.name(), "a NodeFence that Ringfence made", |object| {
         object["status"]["status"] == "Done"
@@ -242,5 +250,7 @@ async fn a_fence_that_ringfence_begins_by_itself_is_shown_by_a_node_fence_that_g
     let rejoin = plant.until_ended(dead.name(), "rejoin").await;
     assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
     until(&plant, dead.name(), "the NodeFence gone", Value::is_null);
+    let freed = block_in_place(|| plant.api().get(lease).unwrap());
+    assert_eq!(freed["spec"]["holderIdentity"], Value::Null, "{freed}");
     plant.stack.stop().await;
 }

@@ -10,6 +10,7 @@ use super::node_fence::{FENCES, condition};
 use super::plant::Plant;
 
 const REMEDIATIONS: &str = "/apis/ringfence.io/v1alpha1/namespaces/default/ringfenceremediations";
+const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta1/namespaces/default/machines";
 const PATIENCE: Duration = Duration::from_secs(120);
 /// An object of another program that does not exist here: its uid is all that the API server looks at.
 const UID: &str = "5b0ad1f2-6a0e-4f0c-9e57-1d2a3b4c5d6e";
@@ -61,24 +62,30 @@ fn define_machines(plant: &Plant) {
         "spec": {
             "group": "cluster.x-k8s.io", "scope": "Namespaced",
             "names": { "kind": "Machine", "listKind": "MachineList", "plural": "machines", "singular": "machine" },
-            "versions": [{ "name": "v1beta1", "served": true, "storage": true, "schema": schema }],
+            "versions": [{ "name": "v1beta1", "served": true, "storage": true, "subresources": { "status": {} }, "schema": schema }],
         },
     });
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let machines = "/apis/cluster.x-k8s.io/v1beta1/namespaces/default/machines";
     block_in_place(|| {
         plant.api().post(definitions, &definition).unwrap();
         plant
             .api()
-            .until("machines served", machines, PATIENCE, |list| {
+            .until("machines served", MACHINES, PATIENCE, |list| {
                 list["items"].is_array()
             })
             .unwrap();
         let machine = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": { "name": "machine-7" },
-            "status": { "nodeRef": { "apiVersion": "v1", "kind": "Node", "name": "n2" } },
         });
-        plant.api().post(machines, &machine).unwrap();
+        plant.api().post(MACHINES, &machine).unwrap();
+        let status = json!({ "status": {
+            "nodeRef": { "apiVersion": "v1", "kind": "Node", "name": "n2" },
+            "conditions": [{ "type": "ExternallyRemediated", "status": "False", "reason": "WaitingForRemediation" }],
+        }});
+        plant
+            .api()
+            .patch(&format!("{MACHINES}/machine-7/status"), &status)
+            .unwrap();
     });
 }
 
@@ -100,7 +107,7 @@ fn delete(plant: &Plant, name: &str) {
     });
 }
 
-fn succeeded<'a>(object: &'a Value) -> (&'a Value, &'a Value) {
+fn succeeded(object: &Value) -> (&Value, &Value) {
     let succeeded = condition(object, "Succeeded");
     (&succeeded["status"], &succeeded["reason"])
 }
@@ -159,18 +166,29 @@ async fn a_remediation_stops_when_it_is_told_so_and_leaves_the_fences_of_others_
 
     block_in_place(|| plant.nodes[1].kill());
     plant.until_seen("n2", "UNREACHABLE").await;
-    // The node has two objects: its NodeFence, and a remediation of its machine that leaves it off.
+    // The node has two objects: its NodeFence, and a remediation of its machine, which is to be replaced.
     let by_hand = json!({ "metadata": { "name": "n2" }, "apiVersion": "ringfence.io/v1alpha1", "kind": "NodeFence", "spec": {} });
     block_in_place(|| plant.api().post(FENCES, &by_hand).unwrap());
     let fence = plant.until_ended("n2", "fence").await;
     assert_eq!(fence["requested_by"], "kubernetes:lab NodeFence", "{fence}");
     let mut of_machine = of_machine_health_check("machine-7");
-    of_machine["spec"] = json!({ "strategy": "PowerOff", "reason": "the machine is unwell" });
+    of_machine["spec"] = json!({ "strategy": "Replace", "reason": "the machine is unwell" });
     make(&plant, &of_machine);
     let joined = until(&plant, "machine-7", "the machine's node", |object| {
         succeeded(object).0 == "True"
     });
     assert_eq!(joined["status"]["node"], "n2", "{joined}");
+    let machine = block_in_place(|| plant.api().get(&format!("{MACHINES}/machine-7")).unwrap());
+    assert_eq!(
+        condition(&machine, "OwnerRemediated")["status"],
+        "False",
+        "{machine}"
+    );
+    assert_eq!(
+        condition(&machine, "ExternallyRemediated")["status"],
+        "False",
+        "{machine}"
+    );
     delete(&plant, "machine-7");
     until(&plant, "machine-7", "the remediation gone", Value::is_null);
     let host = plant.stack.client.host("n2").await;
