@@ -7,7 +7,8 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    ConfigCommandArgs, DbArgs, EngineArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs, WorkerArgs,
+    ConfigCommandArgs, DbArgs, EngineArgs, KubernetesArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs,
+    WorkerArgs,
 };
 use crate::commands::{
     audit, backup, context, dead_letter, doctor, event, host, method, operation, plan, segment, subscription,
@@ -74,6 +75,8 @@ pub enum Command {
     Segment(Remote<segment::SegmentCommand>),
     /// Subscriptions: webhooks that are told of events
     Subscription(Remote<subscription::SubscriptionCommand>),
+    /// Kubernetes: what is installed in a cluster
+    Kubernetes(KubernetesArgs),
     /// Contexts: several services by name
     Context(context::ContextArgs),
     /// Prints the version of this program, and that of the API of the service
@@ -122,6 +125,7 @@ mod tests {
             "doctor",
             "config",
             "dead-letter",
+            "kubernetes",
             "token",
             "context",
         ];

@@ -131,6 +131,20 @@ fn clusters(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
     Ok(own.clusters.iter().map(cluster).collect())
 }
 
+/// The clusters whose objects are served.
+pub fn operated(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
+    let (wanted, known) = (&settings.kubernetes.operator, &settings.kubernetes.clusters);
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) {
+        let known = known.join(", ");
+        return Err(CliError::config(format!(
+            "kubernetes.operator has {unknown:?}; one of kubernetes.clusters ({known}) is allowed"
+        )));
+    }
+    let mut clusters = clusters(settings)?;
+    clusters.retain(|cluster| wanted.contains(&cluster.name));
+    Ok(clusters)
+}
+
 /// The platforms whose new hosts are added automatically, and the segments of these hosts.
 fn adopted(settings: &Settings) -> Result<BTreeMap<String, String>, CliError> {
     let (openstack, kubernetes) = (&settings.openstack, &settings.kubernetes);

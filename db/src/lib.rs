@@ -96,7 +96,7 @@ pub use outbox::{
     OutboxRow, append_outbox, count_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox,
 };
 pub use page::{Order, Page, SortKey};
-pub use past_operations::{newest_operations, newest_operations_of_host};
+pub use past_operations::{last_evacuation_of_host, newest_operations, newest_operations_of_host};
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};

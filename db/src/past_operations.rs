@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use crate::DbError;
 use crate::operations::{self, read_operation};
 use crate::row::Row;
-use crate::run::{Run, fetch_all};
+use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
 
 /// The fences and rejoins among the last `limit` operations of the host, the newest first.
@@ -24,6 +24,19 @@ pub async fn newest_operations_of_host(
         operations::columns!()
     );
     read(&fetch_all(run, AssertSqlSafe(sql), args![host_id.0]).await?)
+}
+
+/// The last evacuation of the host.
+pub async fn last_evacuation_of_host(
+    run: &mut impl Run,
+    host_id: HostId,
+) -> Result<Option<Operation>, DbError> {
+    let sql = format!(
+        "SELECT {} FROM operations WHERE host_id = $1 AND kind = 'evacuation' ORDER BY created_at DESC, id DESC LIMIT 1",
+        operations::columns!()
+    );
+    let row = fetch_optional(run, AssertSqlSafe(sql), args![host_id.0]).await?;
+    Ok(row.as_ref().map(read_operation).transpose()?.flatten())
 }
 
 /// The fences and rejoins among the last `limit` operations of all hosts, the newest first.

@@ -36,6 +36,7 @@ mod retention;
 mod service;
 mod shared_devices;
 mod task_queues;
+mod turn;
 mod warnings;
 mod webhooks;
 mod writes;

@@ -208,11 +208,21 @@ impl Service {
 
     /// Sends SIGHUP: the service reads its files again.
     pub fn hang_up(&self) {
-        kill(
-            Pid::from_raw(i32::try_from(self.child.id()).unwrap()),
-            Signal::SIGHUP,
-        )
-        .unwrap();
+        self.signal(Signal::SIGHUP);
+    }
+
+    /// Halts the service, as a machine that stands still would.
+    pub fn halt(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets a halted service go on.
+    pub fn go_on(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
     /// Kills the service with SIGKILL, as a loss of power would.
@@ -223,11 +233,7 @@ impl Service {
 
     /// Sends SIGTERM, and panics unless the service stops in order within seconds.
     pub async fn stop(mut self) {
-        kill(
-            Pid::from_raw(i32::try_from(self.child.id()).unwrap()),
-            Signal::SIGTERM,
-        )
-        .unwrap();
+        self.signal(Signal::SIGTERM);
         let status = self.until_it_ends().await;
         assert!(
             status.success(),

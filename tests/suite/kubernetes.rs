@@ -1,4 +1,7 @@
 //! Stories with a real Kubernetes.
 
+mod leaders;
 mod member;
+mod node_fence;
 mod plant;
+mod remediation;

@@ -33,7 +33,7 @@ impl ClusterSettings {
     ///
     /// # Errors
     /// The kubeconfig or the service account cannot be read.
-    pub(super) async fn client(&self) -> Result<Client, BackendError> {
+    pub async fn client(&self) -> Result<Client, BackendError> {
         let mut config = self.config().await?;
         config.connect_timeout = Some(self.timeout);
         config.write_timeout = Some(self.timeout);

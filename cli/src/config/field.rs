@@ -187,6 +187,7 @@ pub const FIELDS: &[Field] = &[
     field("kubernetes.namespace", Kind::NameUpTo(63), Fixed("ringfence")),
     field("kubernetes.adopt", Kind::Pairs, Default::None),
     field("kubernetes.records", Kind::Name, Default::None),
+    field("kubernetes.operator", Kind::Names, Default::None),
     field("kubernetes.timeout_ms", Integer(100, 60_000), Fixed("10000")),
     field("kubernetes.poll_s", Integer(1, 300), Fixed("5")),
     field("kubernetes.down_after_s", Integer(5, 3600), Fixed("20")),

@@ -215,6 +215,9 @@ pub struct KubernetesSettings {
     pub adopt: Vec<String>,
     /// The cluster whose `NodeFence` objects are the records of its hosts: the database is a cache of them then.
     pub records: Option<String>,
+    /// The clusters whose objects, such as `NodeFence`, are served.
+    #[serde(default)]
+    pub operator: Vec<String>,
     /// Milliseconds that one call to an API server may take, 100 to 60000.
     pub timeout_ms: u64,
     /// Seconds between two looks at all nodes of a cluster, 1 to 300. A change is looked at as soon as it comes.

@@ -1,16 +1,18 @@
 //! `ringfence engine`.
 
 use ringfence_engine::Exposition;
+use ringfence_operator::Operator;
 
 use super::{metrics, parts, stop};
 use crate::config::Settings;
 use crate::error::CliError;
-use crate::traces;
+use crate::{platforms, traces};
 
 /// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     metrics::check(&settings)?;
+    let operated = platforms::operated(&settings)?;
     let keys = parts::keys(&settings)?;
     let bus = parts::broker("engine", &settings.engine.name, &settings)?;
     let Some(db) = parts::database("engine", &settings, &stop).await? else {
@@ -23,6 +25,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
         exposition
     })?;
     let mut running = engine.start();
+    let operator = Operator::start(&engine, operated);
     for event_sink in [
         parts::event_exchange("engine", &settings)?,
         parts::oslo("engine", &settings)?,
@@ -33,6 +36,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     }
     tracing::info!(engine = settings.engine.name, "the engine runs");
     stop.cancelled().await;
+    operator.stop().await;
     running.stop().await;
     metrics.wait().await;
     Ok(())

@@ -14,6 +14,7 @@ use ringfence_api::{Application, Role, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
 use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
+use ringfence_operator::Operator;
 use serde_json::json;
 
 use super::leading::Leading;
@@ -21,8 +22,7 @@ use super::{api, demo, greeting, home, listen, parts, stop};
 use crate::client::API_FILE;
 use crate::config::Settings;
 use crate::error::CliError;
-use crate::tokens;
-use crate::traces;
+use crate::{platforms, tokens, traces};
 
 /// How long claimed attempts may go on when the service is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -59,6 +59,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         records,
     )
     .await?;
+    let operated = platforms::operated(&settings)?;
     let simulators = demo::simulators(&home.path, demo)?;
     let simulator_url = match &simulators {
         Some(simulators) => simulators.url().parse().ok(),
@@ -70,6 +71,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     }
     let mut running = engine.start();
     let lead = leading.map(|leading| leading.watch(engine.clone(), stop.clone()));
+    let operator = Operator::start(&engine, operated);
     if let Some(event_sink) = parts::oslo("standalone", &settings)? {
         running.tell(&engine, event_sink);
     }
@@ -97,6 +99,7 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         watcher.abort();
     }
     home.forget_address();
+    operator.stop().await;
     worker.shutdown(GRACE).await;
     running.stop().await;
     engine.db().close().await;

@@ -7,6 +7,7 @@ mod contexts;
 mod event;
 mod fence;
 mod formats;
+mod kubernetes;
 mod operation_ids;
 mod rig;
 mod service;

@@ -146,12 +146,10 @@ impl Observer {
     }
 
     async fn has_turn(&self, engine: &Engine) -> Result<bool, EngineError> {
-        let now = engine.0.clock.now();
         let held = self.config.every * KEPT_FOR + self.platform.timeout();
-        let until = now + TimeDelta::from_std(held).unwrap_or(TimeDelta::minutes(5));
-        let lease = format!("observer {}", self.platform.name());
-        let mut reader = engine.0.db.reader();
-        Ok(ringfence_db::take_lease(&mut reader, &lease, &engine.0.id, now, until).await?)
+        let held = TimeDelta::from_std(held).unwrap_or(TimeDelta::minutes(5));
+        let work = format!("observer {}", self.platform.name());
+        engine.take_work(&work, held).await
     }
 
     fn tell_answer(&mut self, answer: &Result<Poll, BackendError>) {

@@ -13,6 +13,7 @@ use ringfence_bus::{Bus, Queue};
 use ringfence_core::{FailureState, Resource, Segment};
 use ringfence_db::Database;
 use ringfence_engine::{Engine, Running};
+use ringfence_operator::Operator;
 use ringfence_simulators::{Condition, Fault, Handle, Simulators, World};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use serde_json::{Value, json};
@@ -29,6 +30,7 @@ use crate::{DyingBus, Ground, Site, eventually};
 pub struct Stack {
     pub site: Site,
     pub engines: Vec<(Engine, Option<Running>)>,
+    operators: Vec<Operator>,
     pub workers: Vec<WorkerHandle>,
     pub simulators: Handle,
     attempt_timeout_s: u32,
@@ -100,6 +102,7 @@ impl Stack {
         let (address, stop) = serve(&site, api.clone(), &options);
         let mut stack = Self {
             engines: Vec::new(),
+            operators: Vec::new(),
             workers: Vec::new(),
             client: Client::new(&format!("http://{address}"), Some(&token(Role::Admin))),
             simulators,
@@ -140,6 +143,10 @@ impl Stack {
         let name = format!("engine-{}", self.engines.len() + 1);
         let engine = engine(&self.site, options, &name, self.site.bus(&name).await).await;
         let running = engine.start();
+        if options.has_operator {
+            self.operators
+                .push(Operator::start(&engine, options.clusters.clone()));
+        }
         self.engines.push((engine, Some(running)));
     }
 
@@ -302,6 +309,9 @@ impl Stack {
     /// Stops everything in order.
     pub async fn stop(mut self) {
         self.stop.cancel();
+        for operator in self.operators.drain(..) {
+            operator.stop().await;
+        }
         for worker in self.workers.drain(..) {
             worker.shutdown(Duration::from_secs(5)).await;
         }

@@ -43,6 +43,8 @@ pub struct StackOptions {
     pub clouds: Vec<Arc<Cloud>>,
     /// The clusters that hosts belong to.
     pub clusters: Vec<ClusterSettings>,
+    /// Whether the objects of the clusters are served.
+    pub has_operator: bool,
     /// How the platforms' hosts are watched; the platforms come from `clouds` and `clusters`.
     pub observer: ObserverConfig,
     /// The drivers that methods may name.
@@ -74,6 +76,7 @@ impl Default for StackOptions {
             retention: RetentionConfig::default(),
             clouds: Vec::new(),
             clusters: Vec::new(),
+            has_operator: false,
             observer: ObserverConfig::default(),
             drivers: ringfence_workers::catalogue(),
             hook: HookConfig::default(),

@@ -1,5 +1,6 @@
 //! A cluster with nodes and a set with volumes, and a Ringfence that watches it.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,11 +24,24 @@ pub const PODS: &str = "/api/v1/namespaces/default/pods";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cluster whose set `db` has two members with volumes, on two of three nodes with BMCs.
-pub struct Plant {
-    pub stack: Stack,
+pub struct Cluster {
     pub nodes: Vec<Kubelet>,
     pub plane: ControlPlane,
     _attacher: Attacher,
+}
+
+/// Such a cluster, and a Ringfence that watches it.
+pub struct Plant {
+    pub stack: Stack,
+    cluster: Cluster,
+}
+
+impl Deref for Plant {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
 }
 
 pub fn settings(kubeconfig: PathBuf) -> ClusterSettings {
@@ -55,10 +69,23 @@ pub fn control_plane() -> ControlPlane {
 
 impl Plant {
     pub async fn start(ground: Ground, policy: Value) -> Self {
-        let (plane, nodes, attacher) = block_in_place(start_cluster);
+        Self::start_with(ground, policy, false).await
+    }
+
+    /// A plant in whose cluster Ringfence's objects are defined and served.
+    pub async fn start_with_operator(ground: Ground, policy: Value) -> Self {
+        Self::start_with(ground, policy, true).await
+    }
+
+    async fn start_with(ground: Ground, policy: Value, has_operator: bool) -> Self {
+        let cluster = block_in_place(Cluster::start);
+        if has_operator {
+            block_in_place(|| define_objects(cluster.api()));
+        }
         let options = StackOptions {
             hosts: 1,
-            clusters: vec![settings(plane.kubeconfig())],
+            clusters: vec![settings(cluster.plane.kubeconfig())],
+            has_operator,
             observer: ObserverConfig {
                 every: Duration::from_secs(5),
                 down_after: chrono::TimeDelta::seconds(DOWN_AFTER_S.try_into().unwrap()),
@@ -67,18 +94,9 @@ impl Plant {
             ..StackOptions::default()
         };
         let stack = Stack::start_with(Site::new(ground).await, options).await;
-        let plant = Self {
-            stack,
-            nodes,
-            plane,
-            _attacher: attacher,
-        };
+        let plant = Self { stack, cluster };
         plant.configure(policy).await;
         plant
-    }
-
-    pub fn api(&self) -> &KubeApi {
-        self.plane.api()
     }
 
     async fn configure(&self, policy: Value) {
@@ -137,6 +155,56 @@ impl Plant {
         let answer = self.stack.client.get(&format!("/operations/{id}/moves")).await;
         answer.ok(200)["moves"].as_array().unwrap().clone()
     }
+}
+
+/// As `ringfence kubernetes crds | kubectl apply -f -` does it.
+pub fn define_objects(api: &KubeApi) {
+    for document in ringfence_operator::definitions().split("---\n") {
+        let object: Value = serde_saphyr::from_str(document).unwrap();
+        let name = object["metadata"]["name"].as_str().unwrap();
+        if object["kind"] == "ClusterRole" {
+            api.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", &object)
+                .unwrap();
+            continue;
+        }
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        api.post(definitions, &object).unwrap();
+        let is_served = |definition: &Value| {
+            let conditions = definition["status"]["conditions"].as_array();
+            let is_it = |one: &Value| one["type"] == "Established" && one["status"] == "True";
+            conditions.is_some_and(|all| all.iter().any(is_it))
+        };
+        let path = format!("{definitions}/{name}");
+        api.until(&format!("{name} established"), &path, PATIENCE, is_served)
+            .unwrap();
+    }
+}
+
+impl Cluster {
+    pub fn start() -> Self {
+        let plane = control_plane();
+        let options = KubeletOptions {
+            with_bmc: true,
+            ..KubeletOptions::default()
+        };
+        let nodes = ["n1", "n2", "n3"].map(|name| Kubelet::start(&plane, name, &options).unwrap());
+        make_volumes(plane.api(), 2).unwrap();
+        let attacher = Attacher::start(plane.api());
+        let sets = "/apis/apps/v1/namespaces/default/statefulsets";
+        plane.api().post(sets, &stateful_set("db", 2)).unwrap();
+        for member in ["db-0", "db-1"] {
+            running(plane.api(), member, |_| true);
+        }
+        Self {
+            nodes: nodes.into(),
+            plane,
+            _attacher: attacher,
+        }
+    }
+
+    pub fn api(&self) -> &KubeApi {
+        self.plane.api()
+    }
 
     pub fn node(&self, name: &Value) -> &Kubelet {
         let mut nodes = self.nodes.iter();
@@ -147,23 +215,6 @@ impl Plant {
     pub fn until_running(&self, member: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         block_in_place(|| running(self.api(), member, is_so))
     }
-}
-
-fn start_cluster() -> (ControlPlane, Vec<Kubelet>, Attacher) {
-    let plane = control_plane();
-    let options = KubeletOptions {
-        with_bmc: true,
-        ..KubeletOptions::default()
-    };
-    let nodes = ["n1", "n2", "n3"].map(|name| Kubelet::start(&plane, name, &options).unwrap());
-    make_volumes(plane.api(), 2).unwrap();
-    let attacher = Attacher::start(plane.api());
-    let sets = "/apis/apps/v1/namespaces/default/statefulsets";
-    plane.api().post(sets, &stateful_set("db", 2)).unwrap();
-    for member in ["db-0", "db-1"] {
-        running(plane.api(), member, |_| true);
-    }
-    (plane, nodes.into(), attacher)
 }
 
 fn running(api: &KubeApi, member: &str, is_so: impl Fn(&Value) -> bool) -> Value {

@@ -124,6 +124,22 @@ impl KubeApi {
         )
     }
 
+    /// Every version of an object since the version `after`, the oldest first.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn versions(&self, list: &str, name: &str, after: &str) -> Result<Vec<Value>, LabError> {
+        let path = format!(
+            "{list}?watch=1&fieldSelector=metadata.name={name}&resourceVersion={after}&timeoutSeconds=1"
+        );
+        let what = || format!("GET {path}");
+        let text = self.text("GET", &path, None)?;
+        let events = text.lines().map(serde_json::from_str::<Value>);
+        let versions = events.map(|event| event.map(|event| event["object"].clone()));
+        let versions: Result<_, _> = versions.collect();
+        versions.map_err(|source| LabError::Json { what: what(), source })
+    }
+
     pub(super) fn token(&self) -> &str {
         &self.token
     }
@@ -135,6 +151,12 @@ impl KubeApi {
     }
 
     fn call(&self, method: &str, path: &str, body: Option<(&str, &Value)>) -> Result<Value, LabError> {
+        let text = self.text(method, path, body)?;
+        let what = format!("{method} {path}");
+        serde_json::from_str(&text).map_err(|source| LabError::Json { what, source })
+    }
+
+    fn text(&self, method: &str, path: &str, body: Option<(&str, &Value)>) -> Result<String, LabError> {
         let what = || format!("{method} {path}");
         let unreachable = |source: ureq::Error| LabError::Unreachable {
             what: what(),
@@ -161,7 +183,7 @@ impl KubeApi {
                 body: text,
             });
         }
-        serde_json::from_str(&text).map_err(|source| LabError::Json { what: what(), source })
+        Ok(text)
     }
 
     fn request(&self, method: &str, path: &str) -> Builder {

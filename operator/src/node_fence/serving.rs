@@ -1,0 +1,111 @@
+//! Serving a `NodeFence`: what it asks for is asked of the engine, and what the database says is shown.
+
+use std::time::Duration;
+
+use super::object::{NodeFence, api, is_deleted, is_own};
+use super::status::{status, tell_fenced};
+use super::{own, releasing, requesting};
+use crate::condition::Conditions;
+use crate::door::{Door, Standing, look_again};
+use crate::marks::name_of;
+use crate::refusal::Why;
+use crate::taking_back::is_released;
+use crate::{OperatorError, health_check_lease, remediation};
+
+/// Within such a time nothing else than the status is looked after.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// What became of an object that is still there.
+pub(super) struct Served {
+    /// What stands in the way of what it asks for, or that nothing does.
+    pub verdict: Verdict,
+    /// The host, as it was read last.
+    pub standing: Option<Standing>,
+}
+
+/// Conditions beside `Fenced`.
+#[derive(Default)]
+pub(super) struct Verdict {
+    pub accepted: Option<Why>,
+    pub refused: Option<Why>,
+    pub not_confirmed: Option<Why>,
+    pub not_released: Option<Why>,
+}
+
+/// Serves the `NodeFence` of a node; returns when it is looked at again without a change.
+pub(crate) async fn serve(door: &Door, node: &str) -> Result<Option<Duration>, OperatorError> {
+    let standing = door.standing(node).await?;
+    let Some(object) = door.call(api(&door.client).get_opt(node)).await? else {
+        return match standing {
+            Some(standing) => own::make(door, node, &standing).await,
+            None => Ok(None),
+        };
+    };
+    let served = match (is_deleted(&object), is_own(&object)) {
+        (true, _) => releasing::release(door, &object, standing).await?,
+        (false, true) => own::keep(door, &object, standing).await?,
+        (false, false) => Some(requesting::request(door, &object, standing).await?),
+    };
+    match served {
+        Some(served) => show(door, &object, served).await,
+        None => {
+            tend_lease(door, node, None).await?;
+            Ok(None)
+        }
+    }
+}
+
+async fn show(door: &Door, object: &NodeFence, served: Served) -> Result<Option<Duration>, OperatorError> {
+    let Served { verdict, standing } = served;
+    let known = object
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref());
+    let mut conditions = Conditions::new(known.unwrap_or_default(), object.metadata.generation, door.now());
+    if let Some(why) = &verdict.accepted {
+        conditions.yes("Accepted", why);
+    }
+    if let Some(why) = &verdict.refused {
+        conditions.no("Accepted", why);
+    }
+    if let Some(standing) = &standing {
+        tell_fenced(&mut conditions, standing);
+    }
+    if let Some(why) = &verdict.not_confirmed {
+        conditions.no("Confirmed", why);
+    }
+    if let Some(why) = &verdict.not_released {
+        conditions.no("Released", why);
+    }
+    let mut wanted = status(standing.as_ref(), conditions.done());
+    if verdict.refused.is_some() && standing.as_ref().is_some_and(is_unasked) {
+        wanted.begin_anew();
+    }
+    let next = look_again(standing.as_ref(), door.now());
+    let is_changed = object.status.as_ref() != Some(&wanted);
+    if is_changed || next > SHORT {
+        tend_lease(door, name_of(&object.metadata), standing.as_ref()).await?;
+    }
+    if is_changed {
+        door.merge_status(&api(&door.client), name_of(&object.metadata), &wanted)
+            .await?;
+    }
+    Ok(Some(next))
+}
+
+/// Keeps health checks from a node that Ringfence fences on its own.
+async fn tend_lease(door: &Door, node: &str, standing: Option<&Standing>) -> Result<(), OperatorError> {
+    let is_theirs = |standing: &Standing| {
+        let last = standing.last.as_ref();
+        last.is_some_and(|last| remediation::has_asked_for(door, last))
+    };
+    match standing.filter(|standing| !is_released(standing)) {
+        Some(standing) if !is_theirs(standing) => health_check_lease::hold(door, node).await,
+        Some(_) | None => health_check_lease::give_back(door, node).await,
+    }
+}
+
+/// Whether no fence is proven or under way: the last one is not the one that the object asks for.
+fn is_unasked(standing: &Standing) -> bool {
+    standing.state.host.fence.is_none() && standing.state.operation.is_none()
+}
