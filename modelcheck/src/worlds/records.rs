@@ -15,15 +15,8 @@ pub(super) fn all() -> Vec<Configuration> {
 fn power() -> Configuration {
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[
-            (Forget, 1),
-            (Rejoin, 1),
-            (Heal, 1),
-            (Tell, 1),
-            (Step, 3),
-            (Pause, 1),
-        ]),
-        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced, TwoAct],
+        chances: Chances::of(&[(Forget, 1), (Heal, 1), (Tell, 1), (Step, 2)]),
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced],
         ..of(
             "forgets",
             "a reboot, of which the engines remember the record alone",
@@ -47,16 +40,16 @@ fn cut() -> Configuration {
             (Forget, 1),
             (Rejoin, 1),
             (Heal, 1),
-            (Tell, 3),
+            (Tell, 2),
             (Reboot, 1),
-            (Step, 3),
+            (Step, 2),
         ]),
         at_a_stroke: vec![
             FencingKind::NetworkFence.into(),
             FencingKind::NetworkUnfence.into(),
             FencingKind::StorageUnfence.into(),
         ],
-        goals: vec![Fenced, OpenGate, RunsFenced, StorageBack, Unfenced],
+        goals: vec![Fenced, OpenGate, RunsFenced, RejoinAsks],
         ..of(
             "forgets-cut",
             "a host that is cut off, of which the engines remember the record alone",
@@ -76,15 +69,7 @@ fn silence() -> Configuration {
     };
     Configuration {
         beginning: lost(),
-        chances: Chances::of(&[
-            (Forget, 1),
-            (Fence, 1),
-            (Cut, 1),
-            (Heal, 1),
-            (Tell, 6),
-            (Step, 6),
-            (Pause, 2),
-        ]),
+        chances: Chances::of(&[(Forget, 1), (Fence, 1), (Cut, 1), (Tell, 3), (Step, 2)]),
         at_a_stroke: vec![FencingKind::PowerOff.into(), FencingKind::PowerOn.into()],
         goals: vec![Fenced, OpenGate],
         ..of(

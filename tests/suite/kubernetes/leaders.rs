@@ -38,9 +38,9 @@ impl Replica {
         let service = machine.start(
             name,
             &[
+                "standalone",
                 "--config",
                 "ringfence.toml",
-                "standalone",
                 "--listen",
                 "127.0.0.1:0",
                 "--data-dir",

@@ -8,6 +8,7 @@ mod evacuating_meanwhile;
 mod falling_silent;
 mod fencing;
 mod following;
+mod forgetting;
 mod left_off;
 mod on_nova;
 mod people;
