@@ -246,6 +246,9 @@ async fn a_fence_that_ringfence_begins_by_itself_is_shown_by_a_node_fence_that_g
         "MadeByRingfence",
         "{done}"
     );
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-n2";
+    let held = block_in_place(|| plant.api().get(lease).unwrap());
+    assert_eq!(held["spec"]["holderIdentity"], "ringfence-operator", "{held}");
     block_in_place(|| dead.start_again().unwrap());
     let rejoin = plant.until_ended(dead.name(), "rejoin").await;
     assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
