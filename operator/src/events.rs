@@ -92,7 +92,7 @@ async fn publish(door: &Door, told: &Told, regarding: &Value) -> Result<(), Oper
         "regarding": regarding,
     }));
     event.metadata.name = None;
-    event.metadata.generate_name = Some(format!("{}.", regarding["name"].as_str().unwrap_or("node")));
+    event.metadata.generate_name = Some("ringfence-".to_owned());
     door.call(events.create(&PostParams::default(), &event))
         .await
         .map(drop)

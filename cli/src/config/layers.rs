@@ -243,6 +243,11 @@ mod tests {
             ("RINGFENCE_OPENSTACK_CLOUDS", "east,west"),
             ("RINGFENCE_OPENSTACK_CLOUDS_FILE", "/y"),
             ("RINGFENCE_OPENSTACK_ADOPT", "east:rack"),
+            ("RINGFENCE_KUBERNETES_CLUSTERS", "prod,edge"),
+            ("RINGFENCE_KUBERNETES_KUBECONFIG", "/kc"),
+            ("RINGFENCE_KUBERNETES_CONTEXTS", "edge:other"),
+            ("RINGFENCE_KUBERNETES_ADOPT", "prod:rack"),
+            ("RINGFENCE_KUBERNETES_OPERATOR", "prod"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
             ("RINGFENCE_TRACES_OTLP_ENDPOINT", "https://c:4318"),
             ("RINGFENCE_TRACES_HEADERS_FILE", "/h"),
@@ -257,6 +262,7 @@ mod tests {
         assert_eq!(settings.worker.zones, ["a", "b"]);
         assert_eq!(settings.webhooks.allowed_networks.len(), 2);
         assert_eq!(settings.openstack.clouds, ["east", "west"]);
+        assert_eq!(settings.kubernetes.operator, ["prod"]);
         assert_eq!(settings.metrics.listen, "127.0.0.1:9109".parse().ok());
         assert_eq!(settings.database.url.unwrap().expose(), "postgres://r:hush@db/r");
     }

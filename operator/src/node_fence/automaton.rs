@@ -1,4 +1,4 @@
-//! The steps and states of a fence in the terms of the proposal "Node fencing" for Kubernetes (kubernetes/community pull request 1416), from what the database says.
+//! The steps and states of a fence in the terms of the proposal "Node fencing" for Kubernetes, from what the database says.
 
 use ringfence_core::{
     AttemptStatus, FencingKind, Host, Operation, OperationKind, OperationStatus, StepKind, Task,

@@ -220,6 +220,17 @@ async fn a_node_fence_that_cannot_be_carried_out_says_why() {
         object["status"]["failureState"] == "UNREACHABLE"
     });
     assert_eq!(once["status"]["status"], "Final", "{once}");
+
+    // Another one asks for a fence, whose device does not answer; the person who looks at the NodeFence suspends it.
+    plant.nodes[2].bmc().unwrap().silence().unwrap();
+    plant.stack.client.fence("n3").await;
+    let suspended = json!({ "spec": { "suspend": true } });
+    block_in_place(|| plant.api().patch(&path, &suspended).unwrap());
+    let fence = plant.until_ended("n3", "fence").await;
+    assert_eq!(fence["status"], "cancelled", "{fence}");
+    until(&plant, "n3", "the cancelled fence shown", |object| {
+        is_refused(object, "Suspended") && object["status"]["fencingState"] == "UNFENCED"
+    });
     plant.stack.stop().await;
 }
 

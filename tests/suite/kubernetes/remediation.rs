@@ -197,6 +197,31 @@ async fn a_remediation_stops_when_it_is_told_so_and_leaves_the_fences_of_others_
         "taken back although its NodeFence stands: {host}"
     );
 
+    // The NodeFence goes while a remediation wants the node fenced: Ringfence shows the fence by one of its own.
+    make(
+        &plant,
+        &of_node_health_check("n2", &json!({ "strategy": "PowerOff" })),
+    );
+    until(&plant, "n2", "a remediation of a node that is FENCED", |object| {
+        succeeded(object).0 == "True"
+    });
+    let of_n2 = format!("{FENCES}/n2");
+    block_in_place(|| plant.api().delete(&of_n2, &json!({})).unwrap());
+    let is_own = |object: &Value| object["metadata"]["labels"]["ringfence.io/made-by"] == "ringfence";
+    block_in_place(|| {
+        plant
+            .api()
+            .until("a NodeFence of Ringfence's own", &of_n2, PATIENCE, is_own)
+            .unwrap()
+    });
+    delete(&plant, "n2");
+    until(&plant, "n2", "the remediation gone", Value::is_null);
+    let host = plant.stack.client.host("n2").await;
+    assert_eq!(
+        host["fencing_state"], "FENCED",
+        "taken back by a remediation that had not fenced it: {host}"
+    );
+
     // A BMC that never answers: the fence goes on until it is told to stop.
     plant.nodes[2].bmc().unwrap().silence().unwrap();
     block_in_place(|| plant.nodes[2].kill());
