@@ -3,6 +3,7 @@
 mod beat;
 mod cluster;
 mod faults;
+mod gates;
 mod objects;
 mod preflight;
 mod rights;
@@ -13,4 +14,5 @@ mod version;
 mod watching;
 
 pub use cluster::Cluster;
+pub use gates::GateNames;
 pub use settings::ClusterSettings;
