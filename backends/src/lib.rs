@@ -10,5 +10,5 @@ mod platform;
 mod time_given;
 
 pub use error::BackendError;
-pub use platform::{Platform, Preflight, StepOrder, StepReport, Unanswered};
+pub use platform::{GateState, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, Unanswered};
 pub use time_given::TimeGiven;

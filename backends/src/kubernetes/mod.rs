@@ -5,6 +5,7 @@ mod cluster;
 mod faults;
 mod gates;
 mod objects;
+mod pod;
 mod preflight;
 mod rights;
 mod settings;
@@ -15,4 +16,5 @@ mod watching;
 
 pub use cluster::Cluster;
 pub use gates::GateNames;
+pub use pod::PodToEvict;
 pub use settings::ClusterSettings;

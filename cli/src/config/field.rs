@@ -185,6 +185,7 @@ pub const FIELDS: &[Field] = &[
     field("kubernetes.kubeconfig", Kind::Path, Default::None),
     field("kubernetes.contexts", Kind::Pairs, Default::None),
     field("kubernetes.namespace", Kind::NameUpTo(63), Fixed("ringfence")),
+    field("kubernetes.gate", Kind::NameUpTo(253), Fixed("ringfence-gate")),
     field("kubernetes.adopt", Kind::Pairs, Default::None),
     field("kubernetes.timeout_ms", Integer(100, 60_000), Fixed("10000")),
     field("kubernetes.poll_s", Integer(1, 300), Fixed("5")),
