@@ -98,7 +98,10 @@ fn install(plant: &Plant, (url, authority): &(String, String)) {
 /// Waits until the API server asks: it takes in a new webhook within a second or so.
 fn until_asked(api: &KubeApi, path: &str) -> String {
     loop {
-        let tried = api.delete(&format!("{path}?dryRun=All"), &json!({ "gracePeriodSeconds": AT_ONCE }));
+        let tried = api.delete(
+            &format!("{path}?dryRun=All"),
+            &json!({ "gracePeriodSeconds": AT_ONCE }),
+        );
         match tried {
             Err(LabError::Refused { body, .. }) if body.contains("ringfence.io") => return body,
             _ => std::thread::sleep(Duration::from_millis(200)),
@@ -121,7 +124,12 @@ async fn nothing_of_a_silent_node_is_removed_before_it_is_fenced_and_its_kubelet
 
     // The node of the other member is well: its kubelet ends the pod by a forced deletion of its own.
     let other = plant.until_running("db-1", |_| true);
-    block_in_place(|| plant.api().delete(&format!("{PODS}/db-1"), &json!({ "gracePeriodSeconds": 2 })).unwrap());
+    block_in_place(|| {
+        plant
+            .api()
+            .delete(&format!("{PODS}/db-1"), &json!({ "gracePeriodSeconds": 2 }))
+            .unwrap()
+    });
     plant.until_running("db-1", |pod| pod["metadata"]["uid"] != other["metadata"]["uid"]);
 
     let dead = plant.node(&pod["spec"]["nodeName"]);
@@ -135,7 +143,9 @@ async fn nothing_of_a_silent_node_is_removed_before_it_is_fenced_and_its_kubelet
     let attached = attached.find(|one| one["spec"]["nodeName"] == name).unwrap();
     let attachment = format!("{attachments}/{}", attached["metadata"]["name"].as_str().unwrap());
     let refused = |done: Result<Value, LabError>, what: &str| match done {
-        Err(LabError::Refused { body, .. }) => assert!(body.contains("ringfence host fence"), "{what}: {body}"),
+        Err(LabError::Refused { body, .. }) => {
+            assert!(body.contains("ringfence host fence"), "{what}: {body}")
+        }
         other => panic!("{what}: {other:?}"),
     };
     let forced = json!({ "gracePeriodSeconds": AT_ONCE });
@@ -149,7 +159,10 @@ async fn nothing_of_a_silent_node_is_removed_before_it_is_fenced_and_its_kubelet
         let finished = json!({ "status": { "phase": "Failed" } });
         refused(api.patch(&format!("{path}/status"), &finished), "the phase");
         refused(api.post(&format!("{path}/eviction"), &eviction), "the eviction");
-        refused(api.delete(&format!("/api/v1/nodes/{name}"), &json!({})), "the node");
+        refused(
+            api.delete(&format!("/api/v1/nodes/{name}"), &json!({})),
+            "the node",
+        );
         refused(api.delete(&attachment, &json!({})), "the attachment");
     });
 
