@@ -40,8 +40,11 @@ pub fn with(clouds: &[Arc<Cloud>], settings: &Settings) -> Result<Vec<Arc<dyn Pl
     }
 }
 
+/// Platforms, and how each is watched.
+type Watched = Vec<(Arc<dyn Platform>, ObserverConfig)>;
+
 /// The platforms of the configuration, and how each is watched.
-pub fn watched(settings: &Settings) -> Result<Vec<(Arc<dyn Platform>, ObserverConfig)>, CliError> {
+pub fn watched(settings: &Settings) -> Result<Watched, CliError> {
     let (openstack, kubernetes) = (&settings.openstack, &settings.kubernetes);
     let clouds = clouds(settings)?;
     let adopted = adopted(settings)?;

@@ -19,11 +19,12 @@ pub struct PodToEvict {
 
 /// A pod that was looked up: none if the cluster has none of the name, or why that is not known.
 pub type FoundPod = Result<Option<PodToEvict>, String>;
+type Look = dyn Fn(&str, &str, &str) -> Looking + Send + Sync;
 type Looking = Pin<Box<dyn Future<Output = FoundPod> + Send>>;
 
 /// Looks up pods by cluster, namespace and name.
 #[derive(Clone)]
-pub struct PodLookup(Arc<dyn Fn(&str, &str, &str) -> Looking + Send + Sync>);
+pub struct PodLookup(Arc<Look>);
 
 impl PodLookup {
     /// Looks up by this.
