@@ -9,11 +9,12 @@ use tracing::field::{Empty, display};
 use uuid::Uuid;
 
 /// What monitors send all the time, and what it changes is told by the engine; and what schedulers ask all the time.
-const ROUTINE: [&str; 4] = [
+const ROUTINE: [&str; 5] = [
     "/hosts/{id}/failure-state",
     "/bulk/failure-states",
     "/nova/filter",
     "/kubernetes/filter",
+    "/kubernetes/admission/{cluster}",
 ];
 /// The longest id of a request's path that is repeated, in characters: longer ones name nothing.
 const MAX_ID_CHARS: usize = 255;

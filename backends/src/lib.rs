@@ -11,6 +11,6 @@ mod records;
 mod time_given;
 
 pub use error::BackendError;
-pub use platform::{Platform, Preflight, StepOrder, StepReport, Unanswered};
+pub use platform::{GateState, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, Unanswered};
 pub use records::{Records, Writer, WrittenRecord};
 pub use time_given::TimeGiven;

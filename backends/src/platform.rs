@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{Backend, Finding, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
+use ringfence_core::{Backend, Finding, Generation, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
 
 use crate::BackendError;
 
@@ -38,6 +38,23 @@ pub trait Platform: Send + Sync + Debug {
         std::future::pending().await
     }
 
+    /// Brings what the platform has been told of its hosts to what holds now, where others have changed it since the last look. The hosts
+    /// are all that the platform has on record, as they were read after that look: what a step has changed meanwhile stays.
+    ///
+    /// # Errors
+    /// The platform is away, or refuses.
+    async fn keep(&self, _: &[KeptHost<'_>]) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    /// The platform's gates which hold while every process of Ringfence is down. Nothing is changed.
+    ///
+    /// # Errors
+    /// The platform is away, or refuses.
+    async fn gates(&self) -> Result<Vec<SeenGate>, BackendError> {
+        Ok(Vec::new())
+    }
+
     /// Whether the platform can be used. Nothing is changed.
     async fn preflight(&self, now: Timestamp) -> Vec<Preflight>;
 
@@ -49,6 +66,57 @@ pub trait Platform: Send + Sync + Debug {
     async fn carry_out(&self, order: StepOrder<'_>, budget: Duration) -> StepReport;
 }
 
+/// What holds for one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptHost<'a> {
+    /// The host's name on the platform.
+    pub host: &'a str,
+    /// Its generation.
+    pub generation: Generation,
+    /// Whether its workloads may be started elsewhere.
+    pub may_evacuate: bool,
+    /// Whether the platform has to be kept from starting workloads on it.
+    pub is_isolated: bool,
+}
+
+/// A gate of a platform, as the platform has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenGate {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it holds.
+    pub state: GateState,
+}
+
+/// Whether a gate of a platform holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateState {
+    /// It is there as it was shipped.
+    Installed,
+    /// It is not there.
+    Missing,
+    /// It is there, and not as it was shipped: what differs.
+    Changed(String),
+    /// The platform's version has no such gates.
+    NotAvailable,
+}
+
+impl GateState {
+    /// All words for it.
+    pub const WORDS: [&str; 4] = ["installed", "missing", "changed", "not_available"];
+
+    /// In one word.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Installed => Self::WORDS[0],
+            Self::Missing => Self::WORDS[1],
+            Self::Changed(_) => Self::WORDS[2],
+            Self::NotAvailable => Self::WORDS[3],
+        }
+    }
+}
+
 /// One step of an order.
 #[derive(Clone, Copy, Debug)]
 pub struct StepOrder<'a> {
@@ -56,6 +124,8 @@ pub struct StepOrder<'a> {
     pub step: &'a WorkloadStep,
     /// The host.
     pub at: &'a PlatformHost,
+    /// The generation of the operation.
+    pub generation: Generation,
     /// Whether the platform may yet carry out a request that it has not answered.
     pub unanswered: &'a Unanswered,
 }

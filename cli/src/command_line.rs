@@ -11,8 +11,8 @@ use crate::args::{
     WorkerArgs,
 };
 use crate::commands::{
-    audit, backup, context, dead_letter, doctor, event, host, method, operation, plan, segment, subscription,
-    token,
+    audit, backup, context, dead_letter, doctor, event, host, kubernetes, method, operation, plan, segment,
+    subscription, token,
 };
 use crate::exit::EXIT_CODES;
 
@@ -53,6 +53,8 @@ pub enum Command {
     Config(ConfigCommandArgs),
     /// Looks for what would keep a fence from being proven, and says what to do about it
     Doctor(doctor::DoctorArgs),
+    /// Prints what is installed in a Kubernetes cluster
+    Kubernetes(kubernetes::KubernetesArgs),
     /// Writes all data of a standalone service into one file, also while it runs
     Backup(backup::BackupArgs),
     /// Replaces a standalone service's data directory by a backup

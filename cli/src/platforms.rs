@@ -10,6 +10,7 @@ use ringfence_backends::Platform;
 use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
 use ringfence_backends::openstack::{Cloud, CloudSettings, Nova};
 use ringfence_engine::ObserverConfig;
+use ringfence_scheduler_hook::{PodLookup, PodToEvict};
 
 use crate::config::Settings;
 use crate::error::CliError;
@@ -39,8 +40,11 @@ pub fn with(clouds: &[Arc<Cloud>], settings: &Settings) -> Result<Vec<Arc<dyn Pl
     }
 }
 
+/// Platforms, and how each is watched.
+type Watched = Vec<(Arc<dyn Platform>, ObserverConfig)>;
+
 /// The platforms of the configuration, and how each is watched.
-pub fn watched(settings: &Settings) -> Result<Vec<(Arc<dyn Platform>, ObserverConfig)>, CliError> {
+pub fn watched(settings: &Settings) -> Result<Watched, CliError> {
     let (openstack, kubernetes) = (&settings.openstack, &settings.kubernetes);
     let clouds = clouds(settings)?;
     let adopted = adopted(settings)?;
@@ -124,6 +128,7 @@ fn clusters(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
         kubeconfig: own.kubeconfig.clone(),
         context: Some(contexts.get(name).unwrap_or(name).clone()),
         namespace: own.namespace.clone(),
+        gate: own.gate.clone(),
         timeout: Duration::from_millis(own.timeout_ms),
         down_after: Duration::from_secs(own.down_after_s),
         ready_for: Duration::from_secs(own.ready_for_s),
@@ -143,6 +148,46 @@ pub fn operated(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
     let mut clusters = clusters(settings)?;
     clusters.retain(|cluster| wanted.contains(&cluster.name));
     Ok(clusters)
+}
+
+/// Looks up pods of the clusters of the configuration. No call is made yet.
+pub fn pods(settings: &Settings) -> Result<PodLookup, CliError> {
+    let clusters = clusters(settings)?.into_iter().map(|cluster| {
+        let name = cluster.name.clone();
+        (name, Arc::new(Cluster::new(cluster)))
+    });
+    Ok(pods_of(clusters.collect()))
+}
+
+fn pods_of(clusters: BTreeMap<String, Arc<Cluster>>) -> PodLookup {
+    PodLookup::new(move |cluster, namespace, name| {
+        let found = clusters.get(cluster).cloned();
+        let (cluster, namespace, name) = (cluster.to_owned(), namespace.to_owned(), name.to_owned());
+        Box::pin(async move {
+            let found = found.ok_or_else(|| format!("{cluster} is none of kubernetes.clusters"))?;
+            let pod = found.pod_to_evict(&namespace, &name).await;
+            let pod = pod.map_err(|error| error.to_string())?;
+            Ok(pod.map(|pod| PodToEvict {
+                node: pod.node,
+                grace_s: pod.grace_s,
+                is_guarded: pod.is_guarded,
+                is_finished: pod.is_finished,
+            }))
+        })
+    })
+}
+
+/// One cluster of the configuration. No call is made.
+pub fn cluster(name: &str, settings: &Settings) -> Result<Cluster, CliError> {
+    let found = clusters(settings)?
+        .into_iter()
+        .find(|cluster| cluster.name == name);
+    found.map(Cluster::new).ok_or_else(|| {
+        let known = settings.kubernetes.clusters.join(", ");
+        CliError::config(format!(
+            "{name:?} is no cluster; one of kubernetes.clusters ({known}) is allowed"
+        ))
+    })
 }
 
 /// The platforms whose new hosts are added automatically, and the segments of these hosts.

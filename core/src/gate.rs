@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::guard::{Guard, on};
 use crate::{
     Applied, FailureState, FencingState, Generation, Host, HostState, InFlight, OperationKind,
-    OperationStatus, Resource, StepKind, Timestamp,
+    OperationStatus, Resource, StepKind, Task, TaskStatus, Timestamp,
 };
 
 /// One answer.
@@ -74,6 +74,19 @@ pub fn gates(state: &HostState, now: Timestamp) -> Gates {
 #[must_use]
 pub fn schedule_gate(host: &Placing<'_>, now: Timestamp) -> Gate {
     gate(schedule(host, now))
+}
+
+/// Whether the host's platform has to be kept from starting workloads on the host: it was told so, and the rejoin has not come to taking
+/// that back. What others have changed there is put right while this holds.
+#[must_use]
+pub fn stays_isolated(state: &HostState, now: Timestamp) -> bool {
+    let host = &state.host;
+    let is_marking_up = |f: &InFlight| f.kind == StepKind::MarkUp && f.until > now;
+    let has_begun = |task: &Task| task.kind() == StepKind::MarkUp && task.status != TaskStatus::Pending;
+    let operation = state.operation.as_ref();
+    let is_released = host.in_flight.iter().any(is_marking_up)
+        || operation.is_some_and(|operation| operation.tasks().any(has_begun));
+    host.applied.marked_down_by.is_some() && !is_released
 }
 
 /// Whether the host's platform may be told that the host is not down after all.

@@ -25,7 +25,8 @@ impl Backend {
 
     /// Whether the platform itself starts workloads on hosts without being asked. It has to be kept from that as soon as a fence begins,
     /// and is let do it again when all else has been released.
-    pub(crate) const fn starts_by_itself(self) -> bool {
+    #[must_use]
+    pub const fn starts_by_itself(self) -> bool {
         match self {
             Self::Kubernetes => true,
             Self::Nova | Self::None => false,

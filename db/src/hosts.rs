@@ -185,6 +185,18 @@ pub async fn load_state_in_cloud(
     row.as_ref().map(read_state).transpose()
 }
 
+/// The hosts of a cloud that are FENCED, have a live operation, or are marked by it as being down.
+pub async fn kept_states(run: &mut impl Run, cloud: &str) -> Result<Vec<HostState>, DbError> {
+    // The member is not written where it has no value.
+    let condition = format!(
+        "hosts.cloud = $1 AND (hosts.fencing_state = '{}' OR operations.id IS NOT NULL OR hosts.applied_fencing LIKE '%\"marked_down_by\"%')",
+        FencingState::Fenced.as_str()
+    );
+    let sql = AssertSqlSafe(states(run.dialect(), &condition));
+    let rows = fetch_all(run, sql, args![cloud]).await?;
+    rows.iter().map(read_state).collect()
+}
+
 /// Reads a host to change it if it was not changed by then.
 pub async fn see_host(run: &mut impl Run, id_or_name: &str) -> Result<Option<SeenHost>, DbError> {
     let (column, key) = key(id_or_name);

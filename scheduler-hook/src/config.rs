@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::pods::PodLookup;
+
 /// The settings of the hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct HookConfig {
     /// Clouds that are known even if none of their hosts is.
     pub clouds: Vec<String>,
@@ -11,6 +13,8 @@ pub struct HookConfig {
     pub clusters: Vec<String>,
     /// The answer about a host that Ringfence does not know.
     pub unknown_hosts: UnknownHosts,
+    /// Who looks up pods of clusters.
+    pub pods: PodLookup,
     /// Between two reads of the hosts without a change.
     pub refresh_every: Duration,
     /// The greatest age of a read from which schedule gates are answered.
@@ -30,6 +34,7 @@ impl Default for HookConfig {
             clouds: Vec::new(),
             clusters: Vec::new(),
             unknown_hosts: UnknownHosts::Refused,
+            pods: PodLookup::default(),
             refresh_every: Duration::from_secs(1),
             max_age: Duration::from_secs(5),
         }

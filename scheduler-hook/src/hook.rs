@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use prometheus_client::registry::Registry;
-use ringfence_core::{Gate, Generation, HostState, Timestamp, gates, unforce_gate};
+use ringfence_core::{FailureState, Gate, Generation, HostState, Timestamp, gates, unforce_gate};
 use ringfence_db::{Database, cloud_has_hosts, load_state_in_cloud};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -14,10 +14,14 @@ use tokio::time::timeout;
 use crate::config::{HookConfig, UnknownHosts};
 use crate::error::HookError;
 use crate::metrics::Metrics;
+use crate::pods::FoundPod;
 use crate::snapshot::{Filtered, Snapshot};
 
 /// The time limit of the database for one answer. Callers wait two seconds, and then ask another hook.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
+
+/// The time limit of a cluster that is asked for a pod. Its webhook waits five seconds for the whole answer.
+const POD_WITHIN: Duration = Duration::from_secs(3);
 
 /// The clock that engines decide by.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -167,6 +171,41 @@ impl Hook {
             })
         };
         self.counted("evacuate", verdict).await
+    }
+
+    /// May a volume be detached from this node by its cluster, which does so when the kubelet has let go of it, or has been silent for long?
+    /// Read from the database, never from memory.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn may_detach(&self, cluster: &str, node: &str) -> Result<Verdict, HookError> {
+        let verdict = async {
+            let Some(state) = self.load(cluster, node).await? else {
+                return Ok(Verdict::unknown(format!(
+                    "Ringfence knows no host {node:?} in cluster {cluster:?}; add it and have it fenced"
+                )));
+            };
+            let mut verdict = Verdict::new(gates(&state, (self.0.now)()).evacuate, &state);
+            if state.host.failure_state == FailureState::Up {
+                verdict.allowed = true;
+                verdict.reason = "the host is UP".to_owned();
+            }
+            Ok(verdict)
+        };
+        self.counted("detach", verdict).await
+    }
+
+    /// The pod of this name, of this cluster.
+    ///
+    /// # Errors
+    /// Why the cluster does not tell.
+    pub async fn pod_to_evict(&self, cluster: &str, namespace: &str, name: &str) -> FoundPod {
+        let found = self.0.config.pods.look(cluster, namespace, name);
+        let late = format!(
+            "cluster {cluster} did not answer within {} ms",
+            POD_WITHIN.as_millis()
+        );
+        timeout(POD_WITHIN, found).await.unwrap_or(Err(late))
     }
 
     /// May forced-down be withdrawn for this host? Read from the database, never from memory.

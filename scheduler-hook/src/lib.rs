@@ -10,9 +10,11 @@ mod hook;
 mod keeping;
 mod metrics;
 mod moment;
+mod pods;
 mod snapshot;
 
 pub use config::{HookConfig, UnknownHosts};
 pub use error::HookError;
 pub use hook::{Hook, Now, Verdict};
+pub use pods::{FoundPod, PodLookup, PodToEvict};
 pub use snapshot::{Filtered, Snapshot};

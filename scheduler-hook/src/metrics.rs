@@ -25,7 +25,7 @@ impl Metrics {
     pub fn register(&self, shared: &Arc<Shared>, registry: &mut Registry) {
         registry.register(
             "scheduler_hook_answers",
-            "Answers by question (schedule, evacuate, unforce) and outcome (allowed, refused, unavailable); of schedule, each host counts",
+            "Answers by question (schedule, evacuate, unforce, detach) and outcome (allowed, refused, unavailable); of schedule, each host counts",
             self.answers.clone(),
         );
         registry.register_collector(Box::new(Memory(Arc::downgrade(shared))));

@@ -2,6 +2,7 @@
 
 mod chart;
 mod compose;
+mod gates;
 mod package;
 mod rights;
 mod units;

@@ -50,6 +50,11 @@ pub(crate) fn configure_hook(service: &mut ServiceConfig) {
             at("/kubernetes/filter")
                 .app_data(web::PayloadConfig::new(kubernetes::filter::MAX_BODY_BYTES))
                 .route(web::post().to(kubernetes::filter::filter)),
+        )
+        .service(
+            at("/kubernetes/admission/{cluster}")
+                .app_data(web::PayloadConfig::new(kubernetes::admission::MAX_BODY_BYTES))
+                .route(web::post().to(kubernetes::admission::admit)),
         );
 }
 

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kube::Client;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::PostParams;
+use kube::{Api, Client};
 use ringfence_core::{Backend, Poll, Timestamp};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::version::Version;
 use super::watching::Watching;
-use super::{ClusterSettings, faults, preflight, steps};
-use crate::{BackendError, Platform, Preflight, StepOrder, StepReport, TimeGiven};
+use super::{ClusterSettings, GateNames, faults, gates, preflight, steps};
+use crate::{BackendError, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, TimeGiven};
 
 /// One cluster.
 pub struct Cluster {
@@ -21,6 +23,7 @@ pub struct Cluster {
     client: OnceCell<Client>,
     watching: OnceCell<Watching>,
     version: OnceCell<Version>,
+    account: OnceCell<String>,
 }
 
 impl Cluster {
@@ -32,6 +35,7 @@ impl Cluster {
             client: OnceCell::new(),
             watching: OnceCell::new(),
             version: OnceCell::new(),
+            account: OnceCell::new(),
         }
     }
 
@@ -66,6 +70,48 @@ impl Cluster {
         self.version.get_or_try_init(ask).await.copied()
     }
 
+    /// The user that the cluster takes Ringfence for. Releases before 1.28 do not tell.
+    pub(super) async fn account(&self) -> Result<&str, BackendError> {
+        let ask = || async {
+            let reviews: Api<SelfSubjectReview> = Api::all(self.client().await?.clone());
+            let how = PostParams::default();
+            let review = self
+                .call(reviews.create(&how, &SelfSubjectReview::default()))
+                .await?;
+            let user = review.status.and_then(|status| status.user_info);
+            user.and_then(|user| user.username)
+                .ok_or_else(|| BackendError::Unreadable {
+                    platform: faults::label(&self.settings.name),
+                    service: faults::API_SERVER,
+                    why: "its answer names no user".to_owned(),
+                })
+        };
+        self.account.get_or_try_init(ask).await.map(String::as_str)
+    }
+
+    /// The names that the cluster's gates are written with, for this account, or for the user that the cluster takes Ringfence for.
+    ///
+    /// # Errors
+    /// No account is given, and the cluster does not answer or does not tell.
+    pub async fn gate_names(&self, account: Option<String>) -> Result<GateNames, BackendError> {
+        let account = match account {
+            Some(account) => account,
+            None => self.account().await?.to_owned(),
+        };
+        Ok(self.names(&account))
+    }
+
+    /// The names that the cluster's gates are written with, for this account. No call is made.
+    #[must_use]
+    pub fn names(&self, account: &str) -> GateNames {
+        GateNames {
+            cluster: self.settings.name.clone(),
+            namespace: self.settings.namespace.clone(),
+            gate: self.settings.gate.clone(),
+            account: account.to_owned(),
+        }
+    }
+
     /// Makes a call, within the time of one call.
     pub(super) async fn call<T>(
         &self,
@@ -80,7 +126,7 @@ impl Cluster {
         done.map_err(|error| faults::of(&self.settings.name, &error))
     }
 
-    async fn watching(&self) -> Result<&Watching, BackendError> {
+    pub(super) async fn watching(&self) -> Result<&Watching, BackendError> {
         let client = self.client().await?;
         let start = || async { Watching::start(client, &self.settings) };
         Ok(self.watching.get_or_init(start).await)
@@ -119,6 +165,15 @@ impl Platform for Cluster {
             // Every platform is also asked in intervals.
             Err(_) => std::future::pending().await,
         }
+    }
+
+    async fn keep(&self, hosts: &[KeptHost<'_>]) -> Result<(), BackendError> {
+        gates::keep(self, hosts).await?;
+        steps::keep(self, hosts).await
+    }
+
+    async fn gates(&self) -> Result<Vec<SeenGate>, BackendError> {
+        gates::installed(self).await
     }
 
     async fn preflight(&self, now: Timestamp) -> Vec<Preflight> {

@@ -8,6 +8,7 @@ use kube::client::Body;
 use ringfence_core::Timestamp;
 
 use super::Cluster;
+use super::gates;
 use super::rights::{self, Right};
 use super::version::Version;
 use crate::{BackendError, Preflight};
@@ -69,6 +70,7 @@ async fn checks(cluster: &Cluster, now: Timestamp) -> Result<Vec<Preflight>, Bac
     found.extend(date.and_then(|date| clock(name, date - now)));
     found.push(refused(name, &rights::missing(cluster).await?));
     found.extend(others(cluster).await?);
+    found.extend(gates::preflight(cluster).await?);
     Ok(found)
 }
 

@@ -56,7 +56,11 @@ const BEAT: &str = "to notice a silent node within a second";
 const ISOLATE: &str = "to keep pods from starting on a node whose fence has begun, and to give the node back";
 const EMPTY: &str = "to remove the pods of a FENCED node";
 const DETACH: &str = "to detach the volumes of a FENCED node";
+const GATE: &str = "to tell the cluster's gates which nodes are FENCED";
+const SEE_GATES: &str = "to see whether the cluster's gates are installed and unchanged";
 const VOLUMES: &str = "to find out on which storage a pod's volumes are";
+
+const GATES: &str = "admissionregistration.k8s.io";
 
 /// All that is needed.
 pub(super) const RIGHTS: &[Right] = &[
@@ -66,6 +70,14 @@ pub(super) const RIGHTS: &[Right] = &[
     right("coordination.k8s.io", "leases", "watch", WATCH),
     own("coordination.k8s.io", "leases", "create", BEAT),
     own("coordination.k8s.io", "leases", "patch", BEAT),
+    own("", "configmaps", "get", GATE),
+    own("", "configmaps", "list", GATE),
+    own("", "configmaps", "watch", GATE),
+    own("", "configmaps", "create", GATE),
+    own("", "configmaps", "patch", GATE),
+    right(GATES, "validatingadmissionpolicies", "get", SEE_GATES),
+    right(GATES, "validatingadmissionpolicybindings", "get", SEE_GATES),
+    right(GATES, "validatingwebhookconfigurations", "get", SEE_GATES),
     right("", "nodes", "get", ISOLATE),
     right("", "nodes", "patch", ISOLATE),
     right("", "nodes/status", "patch", DETACH),

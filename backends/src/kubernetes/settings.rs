@@ -20,6 +20,8 @@ pub struct ClusterSettings {
     pub context: Option<String>,
     /// The namespace of Ringfence's own objects.
     pub namespace: String,
+    /// The name of the gate object there.
+    pub gate: String,
     /// How long one call may take.
     pub timeout: Duration,
     /// How long a node may be silent.

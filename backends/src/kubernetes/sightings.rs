@@ -25,12 +25,24 @@ struct Renewal {
     seen_at: Instant,
 }
 
+/// The marks of one node, as the cluster showed them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SeenMarks {
+    /// The node's version.
+    pub version: Option<String>,
+    /// Whether it has all marks of a node that is kept isolated.
+    pub is_isolated: bool,
+    /// Whether Ringfence has taken it out of service, and others have put it back.
+    pub was_put_back: bool,
+}
+
 /// All nodes of one cluster.
 #[derive(Debug)]
 pub(super) struct Sightings {
     begun: Instant,
     down_after: Duration,
     nodes: BTreeMap<String, Seen>,
+    marks: BTreeMap<String, SeenMarks>,
     renewals: BTreeMap<String, Renewal>,
     /// The leases of the cluster's own services, and of whatever else uses leases.
     others: BTreeMap<String, Option<String>>,
@@ -44,6 +56,7 @@ impl Sightings {
             begun: now,
             down_after,
             nodes: BTreeMap::new(),
+            marks: BTreeMap::new(),
             renewals: BTreeMap::new(),
             others: BTreeMap::new(),
             heard_at: None,
@@ -57,15 +70,30 @@ impl Sightings {
         known != Some(seen)
     }
 
+    /// Takes a node's marks as they are now. `true` if that is worth a look: some are gone.
+    pub fn node_marks(&mut self, name: &str, marks: SeenMarks) -> bool {
+        let known = self.marks.insert(name.to_owned(), marks.clone());
+        known.is_some_and(|known| {
+            (known.is_isolated && !marks.is_isolated) || (!known.was_put_back && marks.was_put_back)
+        })
+    }
+
+    /// The marks of all nodes.
+    pub fn marks(&self) -> &BTreeMap<String, SeenMarks> {
+        &self.marks
+    }
+
     /// Takes that a node is gone.
     pub fn no_node(&mut self, name: &str) {
         self.nodes.remove(name);
+        self.marks.remove(name);
         self.renewals.remove(name);
     }
 
     /// Takes that there are no other nodes.
     pub fn only_nodes(&mut self, is_there: impl Fn(&str) -> bool) {
         self.nodes.retain(|name, _| is_there(name));
+        self.marks.retain(|name, _| is_there(name));
         self.renewals.retain(|name, _| is_there(name));
     }
 

@@ -5,6 +5,9 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 /// The oldest release that removes pods and attachments of a node with the out-of-service taint without being told to try it out.
 const OUT_OF_SERVICE: u32 = 26;
 
+/// The oldest release with admission policies.
+const POLICIES: u32 = 30;
+
 /// A release of Kubernetes, 1.N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version(pub u32);
@@ -15,6 +18,11 @@ impl Version {
         let digits: String = info.minor.chars().take_while(char::is_ascii_digit).collect();
         let minor = digits.parse().ok()?;
         (info.major == "1").then_some(Self(minor))
+    }
+
+    /// Whether the cluster has admission policies.
+    pub fn has_policies(self) -> bool {
+        self >= Self(POLICIES)
     }
 
     /// Whether the cluster acts on the out-of-service taint.
@@ -41,6 +49,12 @@ mod tests {
         assert_eq!(version("1", "27+"), Some(Version(27)));
         assert_eq!(version("1", "+"), None);
         assert_eq!(version("2", "0"), None);
+    }
+
+    #[test]
+    fn a_release_tells_what_it_has() {
+        let has = |minor| Version(minor).has_policies();
+        assert_eq!([20, 29, 30, 36].map(has), [false, false, true, true]);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! All leases come in one stream: a stream that has stopped shows no change of Ringfence's own lease either, so that a node is never taken for
 //! silent because of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
@@ -19,9 +20,11 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::beat::Beat;
 use super::faults;
+use super::gates::SeenGate;
 use super::objects::{LeaseObject, NodeObject, leases, nodes, ready};
 use super::settings::ClusterSettings;
-use super::sightings::Sightings;
+use super::sightings::{SeenMarks, Sightings};
+use super::steps;
 use crate::BackendError;
 
 const NODE_LEASES: &str = "kube-node-lease";
@@ -47,6 +50,18 @@ struct Shared {
     /// Why a stream does not tell anything, by its kind. Both begin so.
     broken: Mutex<[Option<String>; 2]>,
     news: Notify,
+    /// The gate object; `None` while it is not known.
+    gate: Mutex<Option<SeenGate>>,
+    /// What the last look has seen.
+    looked: Mutex<Looked>,
+}
+
+/// What is compared with what holds for the hosts, and changed only if it is still as the last look saw it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Looked {
+    pub marks: BTreeMap<String, SeenMarks>,
+    /// The gate object; `None` if it is not known.
+    pub gate: Option<SeenGate>,
 }
 
 /// The streams of one cluster, until it is dropped.
@@ -64,6 +79,8 @@ impl Watching {
             sightings: Mutex::new(Sightings::new(settings.down_after, Instant::now())),
             broken: Mutex::new([not_yet(), not_yet()]),
             news: Notify::new(),
+            gate: Mutex::default(),
+            looked: Mutex::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(follow_nodes(client.clone(), Arc::clone(&shared)));
@@ -72,6 +89,7 @@ impl Watching {
             Arc::clone(&shared),
             settings.down_after,
         ));
+        tasks.spawn(follow_gate(client.clone(), Arc::clone(&shared), settings.clone()));
         let beat = Beat::new(client.clone(), &settings.namespace);
         tasks.spawn(write_beats(beat, Arc::clone(&shared), settings.clone()));
         Self {
@@ -88,13 +106,25 @@ impl Watching {
     pub fn poll(&self) -> Result<Poll, BackendError> {
         let why = self.shared.broken.lock().iter().flatten().next().cloned();
         match why {
-            None => Ok(self.shared.sightings.lock().poll()),
+            None => {
+                let sightings = self.shared.sightings.lock();
+                *self.shared.looked.lock() = Looked {
+                    marks: sightings.marks().clone(),
+                    gate: self.shared.gate.lock().clone(),
+                };
+                Ok(sightings.poll())
+            }
             Some(why) => Err(BackendError::Away {
                 platform: faults::label(&self.cluster),
                 service: faults::API_SERVER,
                 why,
             }),
         }
+    }
+
+    /// What the last [`Self::poll`] has seen.
+    pub fn looked(&self) -> Looked {
+        self.shared.looked.lock().clone()
     }
 
     /// Waits until there is something to see.
@@ -178,8 +208,50 @@ async fn follow_nodes(client: Client, shared: Arc<Shared>) {
 }
 
 fn see_node(shared: &Shared, node: &NodeObject) {
-    let state = ready(node);
-    shared.see(|seen| seen.node(&node.name_any(), state));
+    let (name, state) = (node.name_any(), ready(node));
+    let marks = steps::marks(node);
+    shared.see(|seen| {
+        let is_changed = seen.node(&name, state);
+        seen.node_marks(&name, marks) || is_changed
+    });
+}
+
+/// Follows the gate object. A cluster that does not show it is watched all the same.
+async fn follow_gate(client: Client, shared: Arc<Shared>, settings: ClusterSettings) {
+    let api: Api<ConfigMap> = Api::namespaced(client, &settings.namespace);
+    let config = watcher::Config::default().fields(&format!("metadata.name={}", settings.gate));
+    let mut stream = pin!(watcher(api, config));
+    let mut listed = SeenGate::default();
+    let mut has_told = false;
+    while let Some(event) = stream.next().await {
+        let seen = match event {
+            Ok(Event::Init) => {
+                listed = SeenGate::default();
+                continue;
+            }
+            Ok(Event::InitApply(gate)) => {
+                listed = SeenGate::of(&gate);
+                continue;
+            }
+            Ok(Event::InitDone) => Some(listed.clone()),
+            Ok(Event::Apply(gate)) => Some(SeenGate::of(&gate)),
+            Ok(Event::Delete(_)) => Some(SeenGate::default()),
+            Err(error) => {
+                if !has_told {
+                    let cluster = &settings.name;
+                    let error = faults::chain(&error);
+                    tracing::warn!(cluster, error, "the gate object cannot be watched");
+                }
+                None
+            }
+        };
+        has_told = seen.is_none();
+        *shared.gate.lock() = seen;
+        shared.news.notify_one();
+        if has_told {
+            sleep(TRY_AGAIN_AFTER).await;
+        }
+    }
 }
 
 async fn follow_leases(client: Client, shared: Arc<Shared>, down_after: Duration) {

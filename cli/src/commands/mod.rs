@@ -12,6 +12,7 @@ mod document;
 pub mod event;
 mod follow;
 pub mod host;
+pub mod kubernetes;
 pub mod method;
 pub mod operation;
 mod operation_id;
@@ -52,6 +53,7 @@ pub fn format_of(command: &Command) -> Format {
         Command::Doctor(args) => args.output,
         Command::Config(_)
         | Command::Standalone(_)
+        | Command::Kubernetes(_)
         | Command::Backup(_)
         | Command::Restore(_)
         | Command::Api(_)
@@ -105,6 +107,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Token(args) => token::run(args, environment),
         Command::DeadLetter(args) => dead_letter::run(args, environment).await,
         Command::Doctor(args) => doctor::run(args, environment).await,
+        Command::Kubernetes(args) => kubernetes::run(args, environment).await,
         Command::Context(args) => context::run(args, environment),
         Command::Version(args) => version::run(&args.remote, environment).await,
         Command::Completions { shell } => completions(shell),

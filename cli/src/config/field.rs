@@ -185,6 +185,7 @@ pub const FIELDS: &[Field] = &[
     field("kubernetes.kubeconfig", Kind::Path, Default::None),
     field("kubernetes.contexts", Kind::Pairs, Default::None),
     field("kubernetes.namespace", Kind::NameUpTo(63), Fixed("ringfence")),
+    field("kubernetes.gate", Kind::NameUpTo(253), Fixed("ringfence-gate")),
     field("kubernetes.adopt", Kind::Pairs, Default::None),
     field("kubernetes.records", Kind::Name, Default::None),
     field("kubernetes.operator", Kind::Names, Default::None),

@@ -210,6 +210,8 @@ pub struct KubernetesSettings {
     pub contexts: Vec<String>,
     /// The namespace of Ringfence's own objects.
     pub namespace: String,
+    /// The name of the gate object, a ConfigMap in that namespace.
+    pub gate: String,
     /// `CLUSTER:SEGMENT`: clusters whose new nodes are added automatically, and the segments of these hosts.
     #[serde(default)]
     pub adopt: Vec<String>,

@@ -218,6 +218,7 @@ pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, Cl
             UnknownHostsWord::Refused => UnknownHosts::Refused,
             UnknownHostsWord::Allowed => UnknownHosts::Allowed,
         },
+        pods: platforms::pods(settings)?,
         refresh_every,
         max_age,
     };

@@ -1,7 +1,9 @@
 //! Hosts that an engine must find: due hosts, hosts of a cloud, and hosts whose operation nothing else would continue.
 
-use ringfence_core::{Backend, Host, OperationStatus};
-use ringfence_db::{due_hosts, hosts_ahead, hosts_of_cloud, insert_host, insert_segment, stranded_hosts};
+use ringfence_core::{Applied, AttemptId, Backend, Host, OperationId, OperationStatus};
+use ringfence_db::{
+    due_hosts, hosts_ahead, hosts_of_cloud, insert_host, insert_segment, kept_states, stranded_hosts,
+};
 use serde_json::json;
 
 use crate::rig::Rig;
@@ -12,6 +14,7 @@ crate::stories!(finding:
     hosts_with_a_write_time_in_the_future_are_found,
     an_observer_reads_its_own_record_of_the_hosts_of_its_cloud,
     an_operation_without_a_wake_time_is_found,
+    hosts_that_their_cluster_was_told_of_are_read_whole,
 );
 
 async fn hosts_are_due_from_their_wake_time_on(rig: &Rig) {
@@ -88,6 +91,58 @@ async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
             ("fenced", false, false),
             ("heard", true, true),
             ("never", false, false)
+        ]
+    );
+}
+
+async fn hosts_that_their_cluster_was_told_of_are_read_whole(rig: &Rig) {
+    let rack = segment("rack-1");
+    insert_segment(&mut rig.db.reader(), &rack).await.unwrap();
+    let in_cluster = |name, applied| Host {
+        backend: Backend::Kubernetes,
+        cloud: Some("east".to_owned()),
+        applied,
+        ..host(name, &rack)
+    };
+    let marked = Applied {
+        marked_down_by: Some(AttemptId {
+            operation_id: OperationId(uuid::Uuid::from_u128(1)),
+            number: 1,
+        }),
+        ..Applied::default()
+    };
+    let hosts = [
+        in_cluster("well", Applied::default()),
+        in_cluster("marked", marked),
+        in_cluster("fenced", Applied::default()),
+        in_cluster("running", Applied::default()),
+    ];
+    for host in &hosts {
+        insert_host(&mut rig.db.reader(), host).await.unwrap();
+    }
+    fence_by_power(&rig.db, &hosts[2], 1).await;
+    insert_operation(&rig.db, &fence(&hosts[3], 1)).await.unwrap();
+    let elsewhere = add_hosts(&mut rig.db.reader(), &rack, &["elsewhere"]).await;
+    insert_operation(&rig.db, &fence(&elsewhere[0], 1)).await.unwrap();
+    let mut reader = rig.db.reader();
+    let mut kept = kept_states(&mut reader, "east").await.unwrap();
+    kept.sort_by(|a, b| a.host.name.cmp(&b.host.name));
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|state| {
+            (
+                state.host.name.as_str(),
+                state.host.fence.is_some(),
+                state.operation.is_some(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            ("fenced", true, false),
+            ("marked", false, false),
+            ("running", false, true)
         ]
     );
 }

@@ -19,6 +19,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 CHART = HERE.parent / "ringfence"
 # The oldest release that the chart allows, and the newest that the schemas know, at the time of writing.
 RELEASES = ["1.27", "1.34"]
+# Releases with admission policies.
+POLICY_RELEASES = ["1.30", "1.34"]
+WEBHOOKS = HERE.parent.parent / "kubernetes" / "webhooks.yaml"
 # Objects of the Prometheus operator are not checked: its schemas are not in the package.
 FOREIGN = "monitoring.coreos.com/"
 PEERS = [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
@@ -37,6 +40,7 @@ CASES = {
                           "workerEgress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}]},
         "serviceMonitor": {"enabled": True, "labels": {"a": "b"}, "tokenSecret": {"name": "t"}},
         "prometheusRule": {"enabled": True},
+        "gates": {"enabled": True, "account": "fencing"},
     },
     "little": {"migrate": {"enabled": False}, "networkPolicy": {"enabled": False}, "podDisruptionBudget": {"enabled": False}},
 }
@@ -74,7 +78,7 @@ def check(case, documents):
         seen.add(name)
         if document["apiVersion"].startswith(FOREIGN):
             continue
-        for release in RELEASES:
+        for release in POLICY_RELEASES if document["kind"].startswith("ValidatingAdmissionPolicy") else RELEASES:
             try:
                 kubernetes_validate.validate(document, release, strict=True)
             except kubernetes_validate.ValidationError as error:
@@ -108,6 +112,7 @@ def main(go):
             template = document.get("spec", {}).get("template", {}).get("spec", {})
             for container in template.get("containers", []):
                 containers.append({"args": container["args"], "env": {v["name"]: v["value"] for v in container["env"]}})
+    check("webhooks", [yaml.safe_load(WEBHOOKS.read_text())])
     for over in WRONG:
         try:
             jsonschema.validate(merged(defaults, over), schema)

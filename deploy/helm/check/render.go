@@ -101,6 +101,7 @@ func functions(all *template.Template) template.FuncMap {
 		"toYaml": toYaml,
 		"nindent":    func(width int, text string) string { return "\n" + indent(width, text) },
 		"quote":      func(value any) string { return fmt.Sprintf("%q", fmt.Sprint(value)) },
+		"replace":    func(old, by, text string) string { return strings.ReplaceAll(text, old, by) },
 		"trimSuffix": func(suffix, text string) string { return strings.TrimSuffix(text, suffix) },
 		"hasPrefix":  func(prefix, text string) bool { return strings.HasPrefix(text, prefix) },
 		"list":       func(values ...any) []any { return values },

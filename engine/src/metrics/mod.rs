@@ -5,6 +5,7 @@
 mod behind;
 mod dead_letters;
 mod exposition;
+mod gates;
 mod moved;
 mod survey;
 
@@ -23,6 +24,7 @@ use crate::commit::Tried;
 use crate::log::answer_name;
 
 pub use exposition::{Exposition, METRICS_CONTENT_TYPE};
+pub(crate) use gates::PlatformGates;
 pub(crate) use moved::Moved;
 pub(crate) use survey::Gauges;
 
@@ -80,6 +82,7 @@ pub(crate) struct Metrics {
     failure_state_seconds: Histograms<1>,
     fencing_state_seconds: Histograms<1>,
     pub gauges: Gauges,
+    pub platform_gates: PlatformGates,
     drivers: Catalogue,
 }
 
@@ -107,6 +110,7 @@ impl Metrics {
             failure_state_seconds: Family::new_with_constructor(lasting),
             fencing_state_seconds: Family::new_with_constructor(lasting),
             gauges: Gauges::new(drivers),
+            platform_gates: PlatformGates::default(),
             drivers: drivers.clone(),
         };
         // From the beginning, so that the first one is seen as a change.
@@ -162,6 +166,7 @@ impl Metrics {
                 "Rows that were removed because they were old, by what they were (events, operations, audit, deliveries)";
         }
         self.gauges.register(registry);
+        self.platform_gates.register(registry);
     }
 
     pub fn count_decision(&self, input: &'static str, came_to: &Result<Tried, EngineError>, took: Duration) {

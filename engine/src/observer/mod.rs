@@ -1,18 +1,23 @@
 //! Watching the hosts of platforms: one question for all hosts of a platform, and one engine at a time asks it.
 
 mod adopt;
+mod gates;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use ringfence_backends::BackendError;
-use ringfence_backends::Platform;
-use ringfence_core::{FailureState, Poll, Refresh, Report, Sighting, Timestamp, Watch, error_chain, is_news};
+use ringfence_backends::{BackendError, KeptHost, Platform};
+use ringfence_core::{
+    FailureState, Generation, HostState, Poll, Refresh, Report, Sighting, Timestamp, Watch, error_chain,
+    is_news, stays_isolated,
+};
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
 use self::adopt::Adopter;
+use self::gates::Gates;
 use crate::pause::pause;
 use crate::{Context, Engine, EngineError};
 
@@ -80,6 +85,9 @@ struct Observer {
     adopter: Option<Adopter>,
     /// Whether the platform has answered the last time, so that only a change is told.
     answers: Option<bool>,
+    /// Why the platform could not be kept as it was told, so that only a change is told.
+    not_kept: Option<String>,
+    gates: Gates,
 }
 
 impl Observer {
@@ -93,6 +101,8 @@ impl Observer {
             platform,
             config,
             answers: None,
+            not_kept: None,
+            gates: Gates::default(),
         }
     }
 
@@ -110,6 +120,7 @@ impl Observer {
         if !self.has_turn(engine).await? {
             // Another engine watches and reports meanwhile. What this one has seen is too old to go on from.
             self.begin_anew(engine);
+            self.gates.begin_anew(engine, &*self.platform);
             return Ok(());
         }
         // What came at a time that is yet to come would look new until then.
@@ -134,10 +145,44 @@ impl Observer {
         for (host, sighting) in up.into_iter().chain(others) {
             self.report(engine, host, sighting).await;
         }
+        if answer.is_ok() && self.platform.kind().starts_by_itself() {
+            self.keep(engine, &known_as).await?;
+            self.gates.look(engine, &*self.platform).await;
+        }
         match (&mut self.adopter, answer) {
             (Some(adopter), Ok(poll)) => adopter.take_in(engine, &poll.hosts, &known_as).await,
             (None, _) | (Some(_), Err(_)) => Ok(()),
         }
+    }
+
+    /// Read after the look, so that the platform leaves alone what has changed since.
+    async fn keep(&mut self, engine: &Engine, known_as: &[&str]) -> Result<(), EngineError> {
+        let now = engine.0.clock.now();
+        let mut reader = engine.0.db.reader();
+        let states = ringfence_db::kept_states(&mut reader, self.platform.name()).await?;
+        let states: BTreeMap<&str, &HostState> = states
+            .iter()
+            .map(|state| (state.host.known_as(), state))
+            .collect();
+        let hosts = known_as.iter().copied();
+        let hosts: Vec<KeptHost<'_>> = hosts
+            .map(|host| kept(host, states.get(host).copied(), now))
+            .collect();
+        let why = self
+            .platform
+            .keep(&hosts)
+            .await
+            .err()
+            .map(|error| error_chain(&error));
+        if let Some(why) = why.as_ref().filter(|why| self.not_kept.as_ref() != Some(why)) {
+            tracing::warn!(
+                platform = self.platform.name(),
+                why,
+                "what the platform was told of its FENCED hosts cannot be kept up"
+            );
+        }
+        self.not_kept = why;
+        Ok(())
     }
 
     fn begin_anew(&mut self, engine: &Engine) {
@@ -187,6 +232,15 @@ impl Observer {
                 tracing::warn!(host = host.name, error = %error_chain(&error), "a sighting could not be taken down");
             }
         }
+    }
+}
+
+fn kept<'a>(host: &'a str, state: Option<&HostState>, now: Timestamp) -> KeptHost<'a> {
+    KeptHost {
+        host,
+        generation: state.map_or(Generation(0), |state| state.host.generation),
+        may_evacuate: state.is_some_and(|state| ringfence_core::gates(state, now).evacuate.allowed),
+        is_isolated: state.is_some_and(|state| stays_isolated(state, now)),
     }
 }
 

@@ -19,7 +19,9 @@ pub const CLUSTER: &str = "lab";
 /// Time after which a silent node is UNREACHABLE; kubelets renew their leases every two seconds.
 const DOWN_AFTER_S: u64 = 6;
 /// The namespace of Ringfence's own objects.
-const NAMESPACE: &str = "ringfence";
+pub const NAMESPACE: &str = "ringfence";
+/// The name of the gate object.
+pub const GATE: &str = "ringfence-gate";
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -50,6 +52,7 @@ pub fn settings(kubeconfig: PathBuf) -> ClusterSettings {
         kubeconfig: Some(kubeconfig),
         context: None,
         namespace: NAMESPACE.to_owned(),
+        gate: GATE.to_owned(),
         timeout: Duration::from_secs(10),
         down_after: Duration::from_secs(DOWN_AFTER_S),
         ready_for: Duration::from_secs(2),

@@ -137,6 +137,7 @@ impl Attempt {
         let order = StepOrder {
             step,
             at,
+            generation: self.task.generation,
             unanswered: &self.unanswered,
         };
         platform.carry_out(order, self.budget()).await

@@ -1,3 +1,4 @@
-//! What Kubernetes asks: its scheduler before it binds a pod.
+//! What Kubernetes asks: its scheduler before it binds a pod, its API server before it removes something.
 
+pub(crate) mod admission;
 pub(crate) mod filter;

@@ -51,7 +51,7 @@ impl NodeOf<'_> {
             Duration::ZERO
         };
         loop {
-            let left = self.left(|pod| goes(pod)).await?;
+            let left = self.left(goes).await?;
             let Some(told) = left.told() else {
                 return Ok(Done::So(format!("no pod and no volume is left on {}", self.name)));
             };

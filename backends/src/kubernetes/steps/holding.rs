@@ -5,7 +5,8 @@ use k8s_openapi::api::core::v1::Taint;
 use super::Done;
 use super::node::{Marks, NodeOf, is_ours};
 use crate::BackendError;
-use crate::kubernetes::objects::NodeObject;
+use crate::kubernetes::objects::{NodeObject, Ready, ready};
+use crate::kubernetes::sightings::SeenMarks;
 
 /// Our taint. The kubelet itself starts no pod on a node with a taint of this effect that the pod does not tolerate.
 pub(super) const FENCED: &str = "ringfence.io/fenced";
@@ -33,7 +34,7 @@ fn has(taints: &[Taint], key: &str) -> bool {
 }
 
 /// Cordon, and our taint.
-fn hold(_: &NodeObject, marks: &mut Marks) {
+pub(super) fn hold(_: &NodeObject, marks: &mut Marks) {
     if !marks.unschedulable {
         marks.unschedulable = true;
         marks.own(CORDONED, true);
@@ -44,7 +45,7 @@ fn hold(_: &NodeObject, marks: &mut Marks) {
 }
 
 /// Also out of service.
-fn take_out(node: &NodeObject, marks: &mut Marks) {
+pub(super) fn take_out(node: &NodeObject, marks: &mut Marks) {
     hold(node, marks);
     if !has(&marks.taints, OUT_OF_SERVICE) {
         marks.taints.push(taint(OUT_OF_SERVICE, Some("nodeshutdown")));
@@ -90,8 +91,10 @@ impl NodeOf<'_> {
         )))
     }
 
-    /// After FENCED. A cluster that does not act on the taint is not given it.
+    /// After FENCED. The cluster's gates are opened first: they hold the taint, and what the cluster does because of it. A cluster that does
+    /// not act on the taint is not given it.
     pub(super) async fn mark_down(&self) -> Result<Done, BackendError> {
+        self.gate().open().await?;
         if !self.cluster.version().await?.has_out_of_service() {
             let done = self.isolate().await?;
             self.forget_volumes_in_use().await?;
@@ -111,6 +114,16 @@ impl NodeOf<'_> {
     /// Takes the taint away, and the cordon if it is Ringfence's.
     pub(super) async fn release(&self) -> Result<bool, BackendError> {
         Ok(self.mark(release).await?.is_some())
+    }
+}
+
+/// The node's marks as far as others may have changed them.
+pub(in crate::kubernetes) fn marks(node: &NodeObject) -> SeenMarks {
+    let taints = &node.spec.taints;
+    SeenMarks {
+        version: node.metadata.resource_version.clone(),
+        is_isolated: node.spec.unschedulable && has(taints, FENCED),
+        was_put_back: is_ours(node, TAKEN_OUT) && !has(taints, OUT_OF_SERVICE) && ready(node) != Ready::Yes,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod emptying;
 mod holding;
+mod keeping;
 mod listing;
 mod moving;
 mod node;
@@ -11,6 +12,8 @@ mod volumes;
 use ringfence_core::{Finding, Outcome, WorkloadStep};
 use tokio::time::timeout_at;
 
+pub(super) use self::holding::marks;
+pub(super) use self::keeping::keep;
 use self::node::NodeOf;
 use super::Cluster;
 use crate::{BackendError, StepOrder, StepReport, TimeGiven};
@@ -29,6 +32,7 @@ pub(super) async fn carry_out(cluster: &Cluster, order: StepOrder<'_>, time: Tim
     let node = NodeOf {
         cluster,
         name: &order.at.host,
+        generation: order.generation,
         time,
     };
     let done = timeout_at(time.until, node.try_to(order)).await;

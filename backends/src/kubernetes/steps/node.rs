@@ -6,11 +6,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Taint;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
+use ringfence_core::Generation;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::kubernetes::Cluster;
 use crate::kubernetes::beat::WRITER;
+use crate::kubernetes::gates::Entry;
 use crate::kubernetes::objects::{NodeObject, nodes};
 use crate::{BackendError, TimeGiven};
 
@@ -24,6 +26,8 @@ const OVERTAKEN_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct NodeOf<'a> {
     pub cluster: &'a Cluster,
     pub name: &'a str,
+    /// The generation of the operation.
+    pub generation: Generation,
     pub time: TimeGiven,
 }
 
@@ -75,35 +79,52 @@ impl NodeOf<'_> {
         &self,
         change: impl Fn(&NodeObject, &mut Marks),
     ) -> Result<Option<NodeObject>, BackendError> {
-        let api = self.api().await?;
         loop {
             let Some(node) = self.read().await? else {
                 return Ok(None);
             };
-            let mut marks = Marks::of(&node);
-            change(&node, &mut marks);
-            if !differs(&node, &marks) {
-                return Ok(Some(node));
-            }
-            let patch = json!({
-                "metadata": {
-                    "resourceVersion": node.metadata.resource_version,
-                    "annotations": marks.annotations,
-                },
-                "spec": { "unschedulable": marks.unschedulable, "taints": marks.taints },
-            });
-            let how = PatchParams {
-                field_manager: Some(WRITER.to_owned()),
-                ..PatchParams::default()
-            };
-            match self
-                .cluster
-                .call(api.patch(self.name, &how, &Patch::Merge(patch)))
-                .await
-            {
+            match self.mark_as_read(node, &change).await {
                 Err(BackendError::Refused { .. }) if self.has_time() => sleep(OVERTAKEN_PAUSE).await,
                 done => return done.map(Some),
             }
+        }
+    }
+
+    /// Changes the marks of the node as it was read. The cluster refuses that if the node has changed since.
+    pub async fn mark_as_read(
+        &self,
+        node: NodeObject,
+        change: impl Fn(&NodeObject, &mut Marks),
+    ) -> Result<NodeObject, BackendError> {
+        let mut marks = Marks::of(&node);
+        change(&node, &mut marks);
+        if !differs(&node, &marks) {
+            return Ok(node);
+        }
+        let patch = json!({
+            "metadata": {
+                "resourceVersion": node.metadata.resource_version,
+                "annotations": marks.annotations,
+            },
+            "spec": { "unschedulable": marks.unschedulable, "taints": marks.taints },
+        });
+        let how = PatchParams {
+            field_manager: Some(WRITER.to_owned()),
+            ..PatchParams::default()
+        };
+        let api = self.api().await?;
+        self.cluster
+            .call(api.patch(self.name, &how, &Patch::Merge(patch)))
+            .await
+    }
+
+    /// The node's entry in the gate object.
+    pub fn gate(&self) -> Entry<'_> {
+        Entry {
+            cluster: self.cluster,
+            node: self.name,
+            generation: self.generation,
+            time: self.time,
         }
     }
 

@@ -14,8 +14,9 @@ use crate::kubernetes::objects::{Ready, ready};
 const SETTLES: Duration = Duration::from_secs(21);
 
 impl NodeOf<'_> {
-    /// The node has to be Ready for a while; then the out-of-service taint goes, and some time later ours and the cordon.
+    /// The cluster's gates are closed first. The node has to be Ready for a while; then the out-of-service taint goes, and some time later ours and the cordon.
     pub(super) async fn open(&self) -> Result<Done, BackendError> {
+        self.gate().close().await?;
         let mut ready_since = None;
         loop {
             let Some(node) = self.read().await? else {

@@ -1,0 +1,6 @@
+//! The gates in a cluster: what the policies hold, and what they let through.
+
+mod held;
+mod let_through;
+mod policies;
+mod requests;
