@@ -34,6 +34,7 @@ mod plan;
 mod platform;
 mod problem;
 mod proof;
+mod provider_id;
 mod reach;
 mod refusal;
 mod resolve;
@@ -98,6 +99,7 @@ pub use plan::{
 pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
+pub use provider_id::{Metal3Host, ProviderId, ProviderIdError};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
