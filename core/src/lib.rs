@@ -34,6 +34,7 @@ mod plan;
 mod platform;
 mod problem;
 mod proof;
+mod provider_id;
 mod reach;
 mod record;
 mod refusal;
@@ -99,6 +100,7 @@ pub use plan::{
 pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
+pub use provider_id::{Metal3Host, ProviderId, ProviderIdError};
 pub use record::{Record, Restored, Unfinished};
 pub use refusal::Refusal;
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};

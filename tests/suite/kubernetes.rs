@@ -1,8 +1,8 @@
 //! Stories with a real Kubernetes.
 
-mod leaders;
 mod admission;
 mod gates;
+mod leaders;
 mod member;
 mod node_fence;
 mod plant;

@@ -98,6 +98,8 @@ pub struct DriverSettings {
     pub agent_path: Vec<PathBuf>,
     /// The program `ipmitool`.
     pub ipmitool: PathBuf,
+    /// The program `ceph`.
+    pub ceph: PathBuf,
     /// The base URL of the simulators; without it there are no simulated devices.
     pub simulator: Option<Url>,
     /// The clouds of the configuration.
@@ -112,6 +114,7 @@ impl DriverSettings {
             clock,
             agent_path: vec![PathBuf::from("/usr/sbin")],
             ipmitool: PathBuf::from("/usr/bin/ipmitool"),
+            ceph: PathBuf::from("/usr/bin/ceph"),
             simulator: None,
             clouds: Vec::new(),
         }

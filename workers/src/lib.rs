@@ -20,7 +20,7 @@ mod secrets;
 mod text;
 
 pub use driver::{Clock, Driver, DriverSettings, Report};
-pub use drivers::{FenceAgent, Ipmi, Redfish, Simulated, catalogue};
+pub use drivers::{Ceph, FenceAgent, Ipmi, Redfish, Simulated, catalogue};
 pub use error::WorkerError;
 pub use registry::Drivers;
 pub use runtime::{MetricsSnapshot, NewId, Worker, WorkerConfig, WorkerHandle};

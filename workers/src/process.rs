@@ -2,11 +2,13 @@
 //! where a child of theirs has left the group.
 
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -28,10 +30,32 @@ pub(crate) struct Program {
     pub path: PathBuf,
     pub args: Vec<OsString>,
     pub env: Vec<(&'static str, OsString)>,
-    /// Written to it, then closed.
-    pub input: Vec<u8>,
+    /// What it reads from its standard input.
+    pub input: Input,
     /// What it writes beyond this, on either stream, is dropped.
     pub max_output_bytes: usize,
+}
+
+/// The standard input of a program.
+pub(crate) enum Input {
+    /// Written to a pipe, which is closed then.
+    Piped(Vec<u8>),
+    /// A file that exists only in memory, for a program that reads `/dev/stdin` where it wants the name of a file.
+    File(Vec<u8>),
+}
+
+impl Input {
+    /// What the program gets, and what is written to it afterwards.
+    fn open(&self) -> io::Result<(Stdio, &[u8])> {
+        match self {
+            Self::Piped(bytes) => Ok((Stdio::piped(), bytes)),
+            Self::File(bytes) => {
+                let mut file = File::from(memfd_create("input", MFdFlags::MFD_CLOEXEC)?);
+                file.write_all(bytes)?;
+                Ok((Stdio::from(file), &[]))
+            }
+        }
+    }
 }
 
 /// How a program ended by itself.
@@ -113,8 +137,9 @@ pub(crate) async fn run(program: Program, until: Instant) -> Result<Ended, Proce
     let stopping = STOPPING.min(until.saturating_duration_since(started) / 2);
     let (term_at, kill_at) = (until - stopping, until - stopping / 2);
     let run = Uuid::new_v4().to_string();
-    let mut child = start(&program, &run)?;
-    let path = program.path;
+    let (stdin, to_write) = program.input.open().map_err(not_started(&program.path))?;
+    let mut child = start(&program, stdin, &run)?;
+    let path = program.path.clone();
     let Some(leader) = child.id().and_then(|id| i32::try_from(id).ok()) else {
         return Err(ProcessError::Wait {
             path,
@@ -132,7 +157,7 @@ pub(crate) async fn run(program: Program, until: Instant) -> Result<Ended, Proce
         let max = program.max_output_bytes;
         let talk = async {
             tokio::join!(
-                feed(stdin, &program.input),
+                feed(stdin, to_write),
                 drain(out, &mut stdout, max),
                 drain(err, &mut stderr, max)
             )
@@ -157,26 +182,31 @@ pub(crate) async fn run(program: Program, until: Instant) -> Result<Ended, Proce
     }
 }
 
-fn start(program: &Program, run: &str) -> Result<Child, ProcessError> {
+fn start(program: &Program, stdin: Stdio, run: &str) -> Result<Child, ProcessError> {
     Command::new(&program.path)
         .args(&program.args)
         .env_clear()
         .envs(program.env.iter().map(|(name, value)| (name, value)))
         .env(RUN, run)
         .current_dir("/")
-        .stdin(Stdio::piped())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => ProcessError::Missing(program.path.clone()),
-            _ => ProcessError::Start {
-                path: program.path.clone(),
-                source,
-            },
-        })
+        .map_err(not_started(&program.path))
+}
+
+fn not_started<E: Into<io::Error>>(path: &Path) -> impl FnOnce(E) -> ProcessError {
+    let path = path.to_owned();
+    move |error| {
+        let source = error.into();
+        match source.kind() {
+            io::ErrorKind::NotFound => ProcessError::Missing(path),
+            _ => ProcessError::Start { path, source },
+        }
+    }
 }
 
 /// Talks to the child until it ends; `None` at the deadline. What its descendants still hold back is given up soon.
@@ -232,7 +262,7 @@ mod tests {
             path: PathBuf::from("/bin/sh"),
             args: vec!["-c".into(), script.into()],
             env: plain_environment(),
-            input: b"hello\n".to_vec(),
+            input: Input::Piped(b"hello\n".to_vec()),
             max_output_bytes: 1024,
         }
     }
@@ -270,6 +300,16 @@ mod tests {
             .collect();
         names.sort_unstable();
         assert_eq!(names, ["HOME", "LANG", "PATH", "PWD", RUN]);
+    }
+
+    #[tokio::test]
+    async fn a_program_can_read_its_input_as_a_file_of_a_known_length() {
+        let program = Program {
+            input: Input::File(b"a key".to_vec()),
+            ..shell("stat -L -c %s /dev/stdin; cat /dev/stdin")
+        };
+        let ended = run(program, within(10_000)).await.unwrap();
+        assert_eq!(ended.stdout, "5\na key");
     }
 
     #[tokio::test]

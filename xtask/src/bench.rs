@@ -36,6 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         openstack,
         vm: false,
         kubernetes: false,
+        ceph: false,
     };
     let parts = Parts::provide(&workspace, wanted)?;
     // Files that were just built and installed must not be written to the disk while commits are measured.

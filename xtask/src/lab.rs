@@ -34,6 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         openstack,
         vm: arguments.without.has_vm(),
         kubernetes: arguments.without.has_kubernetes(),
+        ceph: arguments.without.has_ceph(),
     };
     let parts = Parts::provide(&workspace, wanted)?;
     if let Some(why) = parts.no_vm() {
@@ -41,6 +42,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     }
     if let Some(why) = parts.no_kubernetes() {
         say(&format!("there is no Kubernetes: {why}"));
+    }
+    if let Some(why) = parts.no_ceph() {
+        say(&format!("there is no Ceph: {why}"));
     }
     let peers = Peers::start(parts)?;
     let mut command = match arguments.command.split_first() {

@@ -4,6 +4,7 @@ mod apt;
 mod bench;
 mod campaign;
 mod cargo_deb;
+mod ceph;
 mod deb;
 mod error;
 mod kubernetes;
@@ -102,6 +103,7 @@ mod tests {
     fn several_peers_can_be_left_out() {
         let both = without(&["test", "--without", "openstack", "--without", "vm"]);
         assert!(!both.has_openstack() && !both.has_vm());
+        assert!(!without(&["test", "--without", "ceph"]).has_ceph() && both.has_ceph());
         let one = without(&["lab", "--without", "vm", "ls"]);
         assert!(one.has_openstack() && !one.has_vm() && one.has_kubernetes());
         assert!(!without(&["test", "--without", "kubernetes"]).has_kubernetes());

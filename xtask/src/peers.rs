@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ringfence_lab::{KUBERNETES, OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq, VM};
+use ringfence_lab::{CEPH, KUBERNETES, OPENSTACK, OpenStack, OpenStackOptions, PostgreSql, RabbitMq, VM};
 
+use crate::ceph::{self, Ceph};
 use crate::error::XtaskError;
 use crate::kubernetes::{self, Kubernetes};
 use crate::say::say;
@@ -26,6 +27,9 @@ const DEPLOY_TOOLS: &str = "RINGFENCE_TEST_DEPLOY_TOOLS";
 const CARGO_DEB: &str = "RINGFENCE_TEST_CARGO_DEB";
 /// The path of `schemathesis`.
 const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
+
+/// The path of `moto_server`.
+const MOTO: &str = "RINGFENCE_TEST_MOTO";
 
 /// The folder with the parts for `ringfence_lab::OpenStack`.
 const OPENSTACK_PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
@@ -49,6 +53,8 @@ pub struct Wanted {
     pub vm: bool,
     /// The programs of a Kubernetes. Each test starts its own.
     pub kubernetes: bool,
+    /// The programs of a Ceph. Each test starts its own.
+    pub ceph: bool,
 }
 
 /// The installed parts of peers.
@@ -57,6 +63,7 @@ pub struct Parts {
     use_of_openstack: OpenStackUse,
     no_vm: Option<String>,
     no_kubernetes: Option<String>,
+    no_ceph: Option<String>,
     environment: Vec<(&'static str, OsString)>,
 }
 
@@ -67,11 +74,13 @@ impl Parts {
         let emulator = python::provide(workspace, &python::SUSHY)?;
         let keystone = python::provide(workspace, &python::KEYSTONE)?;
         let schemathesis = python::provide(workspace, &python::SCHEMATHESIS)?;
+        let moto = python::provide(workspace, &python::MOTO)?;
         let deploy_tools = python::provide(workspace, &python::DEPLOY_TOOLS)?;
         let cargo_deb = cargo_deb::provide(workspace)?;
         let mut environment = vec![
             (SCHEMATHESIS, schemathesis.into_os_string()),
             (SUSHY, emulator.into_os_string()),
+            (MOTO, moto.into_os_string()),
             (KEYSTONE, keystone.into_os_string()),
             (DEPLOY_TOOLS, deploy_tools.into_os_string()),
             (CARGO_DEB, cargo_deb.into_os_string()),
@@ -90,6 +99,13 @@ impl Parts {
                 Kubernetes::Absent(why) => no_kubernetes = Some(why),
             }
         }
+        let mut no_ceph = None;
+        if wanted.ceph {
+            match ceph::provide(workspace)? {
+                Ceph::There(folder) => environment.push((CEPH, folder.into_os_string())),
+                Ceph::Absent(why) => no_ceph = Some(why),
+            }
+        }
         let mut openstack = None;
         if wanted.openstack != OpenStackUse::None {
             let parts = openstack::provide(workspace)?;
@@ -101,6 +117,7 @@ impl Parts {
             use_of_openstack: wanted.openstack,
             no_vm,
             no_kubernetes,
+            no_ceph,
             environment,
         })
     }
@@ -113,6 +130,11 @@ impl Parts {
     /// Why there is no Kubernetes although it is wanted.
     pub fn no_kubernetes(&self) -> Option<&str> {
         self.no_kubernetes.as_deref()
+    }
+
+    /// Why there is no Ceph although it is wanted.
+    pub fn no_ceph(&self) -> Option<&str> {
+        self.no_ceph.as_deref()
     }
 }
 

@@ -54,6 +54,15 @@ pub const DEPLOY_TOOLS: Environment = Environment {
     program: "python",
 };
 
+/// A server that answers as the AWS of one account does.
+pub const MOTO: Environment = Environment {
+    folder: "moto",
+    what: "moto",
+    // What it names for its server would be twice as large, for services that no test asks.
+    requirements: "moto[ec2]==5.2.5\nflask==3.1.3\nflask-cors==6.0.2",
+    program: "moto_server",
+};
+
 /// Makes the environment unless one with equal requirements exists, and returns the path of its program.
 pub fn provide(workspace: &Workspace, wanted: &Environment) -> Result<PathBuf, XtaskError> {
     let requirements = wanted.requirements.lines();

@@ -34,6 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         },
         vm: arguments.without.has_vm(),
         kubernetes: arguments.without.has_kubernetes(),
+        ceph: arguments.without.has_ceph(),
     };
     let has_nextest = has_nextest();
     // Installing waits for disks and networks, building for the processor, so both run at once. The peers start after both.
@@ -55,6 +56,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     }
     if let Some(why) = parts.no_kubernetes() {
         left_out.kubernetes = Some(format!("because {why}"));
+    }
+    if let Some(why) = parts.no_ceph() {
+        left_out.ceph = Some(format!("because {why}"));
     }
     let peers = Peers::start(parts)?;
     let mut run = |mut command: Command| {

@@ -11,6 +11,8 @@ enum Costly {
     Vm,
     /// 160 MB of packages and some minutes to build once; then half a gigabyte of memory for each test's Kubernetes
     Kubernetes,
+    /// 45 MB of packages to unpack once; then 120 MB of memory for each test's Ceph
+    Ceph,
 }
 
 /// The parts to leave out.
@@ -36,6 +38,11 @@ impl Without {
     pub fn has_kubernetes(&self) -> bool {
         !self.without.contains(&Costly::Kubernetes)
     }
+
+    /// Whether the run has the programs of a Ceph.
+    pub fn has_ceph(&self) -> bool {
+        !self.without.contains(&Costly::Ceph)
+    }
 }
 
 /// The tests that a run leaves out, and why.
@@ -47,6 +54,8 @@ pub struct LeftOut {
     pub vm: Option<String>,
     /// The tests with Kubernetes.
     pub kubernetes: Option<String>,
+    /// The tests with Ceph.
+    pub ceph: Option<String>,
 }
 
 impl LeftOut {
@@ -58,6 +67,7 @@ impl LeftOut {
             openstack: because(without.has_openstack(), "openstack"),
             vm: because(without.has_vm(), "vm"),
             kubernetes: because(without.has_kubernetes(), "kubernetes"),
+            ceph: because(without.has_ceph(), "ceph"),
         }
     }
 
@@ -67,6 +77,7 @@ impl LeftOut {
             ("OpenStack", &self.openstack),
             ("virtual hosts", &self.vm),
             ("Kubernetes", &self.kubernetes),
+            ("Ceph", &self.ceph),
         ];
         for (what, why) in parts {
             if let Some(why) = why {
@@ -81,6 +92,7 @@ impl LeftOut {
             ("openstack::", &self.openstack),
             ("real_hosts::", &self.vm),
             ("kubernetes::", &self.kubernetes),
+            ("ceph::", &self.ceph),
         ];
         let left_out = parts.into_iter().filter(|(_, why)| why.is_some());
         left_out.map(|(module, _)| module)

@@ -3,9 +3,9 @@
 mod beat;
 mod cluster;
 mod faults;
+mod gates;
 mod lead;
 mod node_fences;
-mod gates;
 mod objects;
 mod pod;
 mod preflight;
@@ -17,8 +17,8 @@ mod version;
 mod watching;
 
 pub use cluster::Cluster;
+pub use gates::GateNames;
 pub use lead::Lead;
 pub use node_fences::NodeFences;
-pub use gates::GateNames;
 pub use pod::PodToEvict;
 pub use settings::ClusterSettings;

@@ -270,6 +270,8 @@ pub struct WorkerSettings {
     pub agents_dir: PathBuf,
     /// The program `ipmitool`.
     pub ipmitool: PathBuf,
+    /// The program `ceph`.
+    pub ceph: PathBuf,
     /// The base URL of the simulators, if there are any.
     pub simulator_url: Option<Url>,
 }

@@ -243,6 +243,7 @@ pub fn worker(
         clock: Arc::new(now),
         agent_path: vec![settings.worker.agents_dir.clone()],
         ipmitool: settings.worker.ipmitool.clone(),
+        ceph: settings.worker.ceph.clone(),
         simulator,
         clouds: platforms::clouds(settings)?,
     };

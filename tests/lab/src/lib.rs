@@ -1,5 +1,5 @@
-//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Keystone, a whole
-//! OpenStack, a Kubernetes with nodes that die, and hosts that really write, freeze and die.
+//! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Ceph, an AWS, a Keystone, a
+//! whole OpenStack, a Kubernetes with nodes that die, and hosts that really write, freeze and die.
 //!
 //! Each peer has files, ports and credentials of its own, apart from services that the machine runs anyway, and each can be stopped,
 //! crashed and started again. Dropping a peer's value stops the peer and removes its files, and so does the death of the process that
@@ -7,7 +7,9 @@
 //!
 //! All calls block; an async test starts its peers through `spawn_blocking` or before its runtime.
 
+mod aws;
 mod button;
+mod ceph;
 mod certificates;
 mod cloud;
 mod error;
@@ -26,6 +28,8 @@ mod redfish;
 mod rope;
 mod vm;
 
+pub use aws::{Aws, MOTO};
+pub use ceph::{CEPH, Ceph, CephPrograms, CephWriter};
 pub use certificates::{Authority, Issued};
 pub use cloud::{
     Answer, Api, BaremetalNode, Call, Change, Cloud, Compute, ComputeService, Description, Domain, Migration,

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::drivers::{Entry, password, required};
-use crate::process::{self, Ended, ProcessError, Program};
+use crate::process::{self, Ended, Input, ProcessError, Program};
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
 
@@ -181,7 +181,7 @@ impl<'a> Bmc<'a> {
             path: self.ipmitool.to_owned(),
             args: args.iter().flatten().chain(&fixed).map(OsString::from).collect(),
             env,
-            input: Vec::new(),
+            input: Input::Piped(Vec::new()),
             max_output_bytes: MAX_OUTPUT_BYTES,
         };
         process::run(program, until).await

@@ -2,6 +2,7 @@
 //!
 //! A new driver is a file here, its module and its line in the list.
 
+mod ceph;
 mod cinder;
 mod fence_agent;
 mod ipmi;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use ringfence_core::{Catalogue, Declaration, FrozenMethod, value_of};
 
+pub use ceph::Ceph;
 pub use fence_agent::FenceAgent;
 pub use ipmi::Ipmi;
 pub use redfish::Redfish;
@@ -31,7 +33,8 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 7] = [
+pub(crate) static DRIVERS: [&Entry; 8] = [
+    &ceph::DRIVER,
     &cinder::DRIVER,
     &fence_agent::DRIVER,
     &ipmi::DRIVER,

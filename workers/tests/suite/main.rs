@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod aws;
+mod ceph;
 mod declared;
 mod engine;
 mod fence_agents;

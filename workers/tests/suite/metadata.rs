@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{Resource, SecretReference};
+use ringfence_core::{ProviderId, Resource, SecretReference};
 use ringfence_workers::Driver;
 
 use crate::drivers;
@@ -54,6 +54,60 @@ async fn a_valid_method_for_a_real_agent_has_no_problem() {
         problems(Resource::Power, &switch, &["community"]).await,
         Vec::<String>::new()
     );
+}
+
+/// The parameters of `docs/fencing-clouds.md`, together with those that a node's provider id gives.
+#[tokio::test]
+async fn a_method_for_the_machine_of_every_cloud_is_valid_for_its_agent() {
+    let uuid = "4f2b4b66-0c5f-4a4d-9a43-3fd3a3b7a0d1";
+    let azure = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/n";
+    let vcenter = [("ip", "vcenter.example"), ("username", "fence"), ("ssl", "1")];
+    let of_clouds: [(&str, &[(&str, &str)], &[&str]); 5] = [
+        (
+            "aws:///eu-central-1a/i-0123",
+            &[("access_key", "AKIA")],
+            &["secret_key"],
+        ),
+        (
+            "gce://p/europe-west3-a/n",
+            &[("serviceaccount", "/etc/ringfence/gce.json")],
+            &[],
+        ),
+        (azure, &[("username", "app"), ("tenantId", "t")], &["password"]),
+        (&format!("openstack:///{uuid}"), &[("cloud", "east")], &[]),
+        (&format!("vsphere://{uuid}"), &vcenter, &["password"]),
+    ];
+    for (id, given, secrets) in of_clouds {
+        let id: ProviderId = id.parse().unwrap();
+        let of_machine = id.parameters();
+        let mut parameters = vec![("agent", id.agent().unwrap())];
+        parameters.extend(
+            of_machine
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
+        parameters.extend(given);
+        let found = problems(Resource::Power, &parameters, secrets).await;
+        assert_eq!(found, Vec::<String>::new(), "{id:?}");
+    }
+    let rest = [("agent", "fence_vmware_rest"), ("plug", "node-1"), ("ssl", "1")];
+    let parameters = [&rest[..], &vcenter[..2]].concat();
+    assert_eq!(
+        problems(Resource::Power, &parameters, &["password"]).await,
+        Vec::<String>::new()
+    );
+}
+
+#[tokio::test]
+async fn a_machine_of_azure_is_never_off_by_its_network_alone() {
+    let parameters = [
+        ("agent", "fence_azure_arm"),
+        ("plug", "n"),
+        ("network_fencing", "1"),
+    ];
+    let found = problems(Resource::Power, &parameters, &[]).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("once its network is closed"), "{found:?}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tokio::time::Instant;
 
-use crate::process::{self, Ended, ProcessError, Program};
+use crate::process::{self, Ended, Input, ProcessError, Program};
 
 /// Metadata of the largest agents has about 30 kB.
 const MAX_OUTPUT_BYTES: usize = 256 * 1024;
@@ -67,7 +67,7 @@ impl Call {
             path: path.to_owned(),
             args: Vec::new(),
             env: process::plain_environment(),
-            input: self.0,
+            input: Input::Piped(self.0),
             max_output_bytes: MAX_OUTPUT_BYTES,
         };
         process::run(program, until).await

@@ -245,6 +245,13 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_whose_network_alone_is_closed_must_not_read_as_off() {
+        let why = rules::refusal("network-fencing", "on").unwrap();
+        assert!(why.contains("read as off once its network is closed"), "{why}");
+        assert_eq!(rules::refusal("network_fencing", "off"), None);
+    }
+
+    #[test]
     fn an_agent_that_must_unfence_on_the_host_itself_is_refused() {
         let xml = XML.replace(
             r#"name="on" automatic="0""#,

@@ -57,6 +57,10 @@ pub(super) fn refusal(name: &str, value: &str) -> Option<&'static str> {
         "method" if value.eq_ignore_ascii_case("cycle") => {
             Some("is \"cycle\", which never verifies that power went off; onoff is allowed")
         }
+        // fence_azure_arm reads the network first, and the machine only where the network is open.
+        "network_fencing" if is_true => {
+            Some("makes a machine that runs read as off once its network is closed; false is allowed")
+        }
         "missing_as_off" if is_true => Some("makes a plug that does not exist read as off; false is allowed"),
         _ => None,
     }

@@ -305,3 +305,26 @@ fn methods_of_a_cloud_need_no_parameters_and_accept_no_invalid_values() {
     let wrong = of_a_cloud("ironic", Resource::Storage);
     expect_fault(validate_method(&wrong), "resource", &["storage", "power"]);
 }
+
+#[test]
+fn a_ceph_takes_addresses_of_one_host_and_no_option_of_its_program() {
+    let ceph = method("list", "ceph", Resource::Storage, &[]);
+    for (key, value) in [
+        ("addresses", "192.0.2.7,fd00::7,192.0.2.64/28"),
+        ("monitors", "192.0.2.1,v2:192.0.2.2:3300"),
+        ("conf", "/etc/ceph/east.conf"),
+        ("user", "client.fence"),
+    ] {
+        assert_eq!(validate_method(&with(ceph.clone(), key, value)), Ok(()), "{key}");
+    }
+    for (key, value, words) in [
+        ("addresses", "192.0.2.0/16", "24 leading bits"),
+        ("monitors", "--keyring=/x", "commas between them"),
+        ("conf", "ceph.conf", "absolute path"),
+        ("user", "admin", "client.ringfence"),
+        ("keyring", "/etc/ceph/keyring", "unknown"),
+    ] {
+        let bad = with(ceph.clone(), key, value);
+        expect_fault(validate_method(&bad), &format!("parameters.{key}"), &[words]);
+    }
+}

@@ -44,6 +44,7 @@ fn fixed() -> Vec<Method> {
         method("m", "ironic", power, &[("node", "metal-7")]),
         method("m", "cinder", Resource::Storage, &[("host", "node-7")]),
         method("m", "neutron", Resource::Network, &[("host", "node-7")]),
+        method("m", "ceph", Resource::Storage, &[("addresses", "192.0.2.7")]),
     ]
 }
 
@@ -75,6 +76,8 @@ fn the_refusal_names_the_parameters_that_tell_devices_apart() {
         "device",
         "node",
         "host",
+        "host",
+        "addresses",
     ];
     for (method, telling) in fixed().iter().zip(telling) {
         let problems = frozen(Some(&PlanScope::Default), method, &giving("other", &[])).unwrap_err();
@@ -105,6 +108,10 @@ fn the_hosts_name_or_its_own_value_tells_its_device_apart() {
         (bmc("${host.name}-bmc.example"), giving("m", &[])),
         (bmc("10.0.0.1"), giving("m", &[("address", "10.0.0.9")])),
         (bmc("10.0.0.1"), giving("m", &[("port", "6230")])),
+        (
+            method("m", "ceph", Resource::Storage, &[]),
+            giving("m", &[("addresses", "192.0.2.7,fd00::7")]),
+        ),
         (place("ironic", power), giving("m", &[])),
         (place("cinder", Resource::Storage), giving("m", &[])),
         (place("neutron", Resource::Network), giving("m", &[])),

@@ -1,0 +1,269 @@
+//! The driver `ceph`: a host's addresses on the blocklist of a Ceph, by the program `ceph`.
+//!
+//! The entry is in the map of OSDs that the monitors have agreed upon. An OSD with an older map learns of the new one from the first request
+//! of a client that has it, and every client that starts after the fence has it: after its first request an OSD takes no write of the fenced
+//! host. Metadata servers end the sessions of clients whose address is on the list by themselves (`Server::apply_blocklist` in Ceph's source).
+//!
+//! Ceph's own default ends an entry after an hour. An entry that ends soon is no fence. Ceph 16.2 answers that such an entry was prolonged, and
+//! its list goes on to show the old end: the entry has to be removed before it is made anew.
+
+mod addresses;
+mod blocklist;
+mod program;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_bus::ValidateRequest;
+use ringfence_core::{
+    Declaration, FencingKind, FrozenMethod, Observation, Parameter, Problem, Resource, Secret, error_chain,
+    value_of,
+};
+use tokio::time::Instant;
+
+use self::addresses::{ALLOWED, Address, Addresses};
+use self::blocklist::Blocklist;
+use self::program::{Ceph as Program, is_definite, words};
+use crate::act::{self, Answer, Device, Reading, end_of_first_reading};
+use crate::driver::{Clock, Driver, Report};
+use crate::drivers::Entry;
+use crate::process::ProcessError;
+use crate::{Secrets, WorkerError};
+use ringfence_backends::TimeGiven;
+
+/// Seconds that an entry lasts: five years, as Ceph's driver for Kubernetes has them.
+const LASTS_S: &str = "157784760";
+const CONF: &str = "/etc/ceph/ceph.conf";
+const USER: &str = "client.ringfence";
+
+pub(super) static DRIVER: Entry = Entry {
+    declaration: Declaration {
+        name: "ceph",
+        about: "Ceph: the host's addresses on the blocklist of the OSDs",
+        resources: &[Resource::Storage],
+        parameters: &[
+            Parameter::optional(
+                "addresses",
+                "all addresses from which the host reaches Ceph; a method or the host has to give them",
+            )
+            .tells_apart()
+            .allowing(ALLOWED, |list| Addresses::parse(list).is_ok()),
+            Parameter::optional("conf", "the configuration of the cluster, a file on the worker")
+                .says_where()
+                .by_default(CONF)
+                .allowing("an absolute path is allowed", |path| path.starts_with('/')),
+            Parameter::optional("monitors", "addresses of the monitors, in place of those in conf")
+                .says_where()
+                .allowing(
+                    "addresses with commas between them are allowed, such as 192.0.2.1,v2:192.0.2.2:3300",
+                    are_monitors,
+                ),
+            Parameter::optional("user", "the user of Ceph")
+                .by_default(USER)
+                .allowing("client. and a name is allowed, such as client.ringfence", is_user),
+        ],
+        secrets: &[Secret {
+            name: "keyring",
+            is_required: false,
+        }],
+        others: None,
+        place: None,
+        lingers_s: 120,
+        device: |_| None,
+        can_prove: |_| true,
+    },
+    make: |settings| Arc::new(Ceph::new(settings.ceph.clone(), Arc::clone(&settings.clock))),
+};
+
+fn are_monitors(list: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ".:,[]-".contains(c);
+    list.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[') && list.chars().all(allowed)
+}
+
+fn is_user(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    name.strip_prefix("client.")
+        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(allowed))
+}
+
+/// The driver `ceph`.
+pub struct Ceph {
+    program: PathBuf,
+    clock: Clock,
+}
+
+impl Ceph {
+    /// With the program to use.
+    #[must_use]
+    pub fn new(program: PathBuf, clock: Clock) -> Self {
+        Self { program, clock }
+    }
+
+    fn cluster<'a>(
+        &'a self,
+        method: &'a FrozenMethod,
+        secrets: &'a Secrets,
+    ) -> Result<Cluster<'a>, WorkerError> {
+        let addresses = value_of(&method.parameters, "addresses").ok_or_else(|| {
+            let name = &method.name;
+            WorkerError::refused(format!(
+                "method {name} has no addresses; give them with the host, as {name}.addresses=192.0.2.7"
+            ))
+        })?;
+        let addresses = Addresses::parse(addresses)
+            .map_err(|why| WorkerError::refused(format!("parameter addresses {why}; {ALLOWED}")))?;
+        Ok(Cluster {
+            ceph: Program::new(&self.program, method, secrets),
+            addresses,
+            clock: &self.clock,
+        })
+    }
+}
+
+#[async_trait]
+impl Driver for Ceph {
+    async fn act_and_observe(
+        &self,
+        kind: FencingKind,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        budget: Duration,
+    ) -> Report {
+        let time = TimeGiven::of(budget);
+        let secrets = program::with_keys(secrets);
+        match self.cluster(method, &secrets) {
+            Ok(cluster) => act::act_and_observe(&cluster, kind, &secrets, &self.clock, time).await,
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn observe(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        budget: Duration,
+    ) -> Result<Observation, WorkerError> {
+        let until = Instant::now() + budget;
+        let secrets = program::with_keys(secrets);
+        let cluster = self.cluster(method, &secrets)?;
+        act::observe(&cluster, &secrets, &self.clock, until).await
+    }
+
+    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
+        let absent = |path: &Path, at: &str| {
+            let words = format!("needs {}, which is not on the worker", path.display());
+            (!path.is_file()).then(|| Problem::new(at, words))
+        };
+        let conf = value_of(&request.parameters, "conf");
+        let needs_conf = conf.is_some() || value_of(&request.parameters, "monitors").is_none();
+        let conf = needs_conf.then(|| conf.unwrap_or(CONF));
+        let conf = conf.and_then(|conf| absent(Path::new(conf), "parameters.conf"));
+        absent(&self.program, "driver").into_iter().chain(conf).collect()
+    }
+}
+
+/// One Ceph, and what it knows one host by.
+struct Cluster<'a> {
+    ceph: Program<'a>,
+    addresses: Addresses,
+    clock: &'a Clock,
+}
+
+impl Cluster<'_> {
+    async fn list(&self, until: Instant) -> Result<Blocklist, Reading> {
+        let ended = match self.ceph.run(&["ls", "--format", "json"], until).await {
+            Ok(ended) => ended,
+            Err(error @ ProcessError::Missing(_)) => return Err(Reading::Refused(error.to_string())),
+            Err(error) => return Err(Reading::Unclear(error_chain(&error))),
+        };
+        match ended.code {
+            Some(0) => Blocklist::parse(&ended.stdout).map_err(Reading::Unclear),
+            _ if is_definite(&ended) => Err(Reading::Refused(words(&ended))),
+            _ => Err(Reading::Unclear(words(&ended))),
+        }
+    }
+
+    /// Nothing is known to be fenced while an entry ends soon, so that nothing is lost where the entry is removed.
+    async fn remove_short(&self, until: Instant) -> Answer {
+        match self.list(end_of_first_reading(until)).await {
+            Ok(list) => {
+                let short = list.short(&self.addresses, (self.clock)());
+                self.each(short, "rm", None, until).await
+            }
+            Err(Reading::Refused(why)) => Answer::Refused(why),
+            Err(_) => Answer::Sent(String::new()),
+        }
+    }
+
+    /// Gives a command for each address.
+    async fn each(
+        &self,
+        addresses: impl Iterator<Item = Address> + Send,
+        verb: &str,
+        lasts: Option<&str>,
+        until: Instant,
+    ) -> Answer {
+        let mut answers = Vec::new();
+        for address in addresses {
+            let text = address.to_string();
+            let range = address.is_range().then_some("range");
+            let arguments: Vec<_> = range.into_iter().chain([verb, &text]).chain(lasts).collect();
+            match self.ceph.run(&arguments, until).await {
+                Ok(ended) if is_definite(&ended) => return Answer::Refused(words(&ended)),
+                Ok(ended) => answers.push(words(&ended)),
+                Err(error @ ProcessError::Missing(_)) => return Answer::Refused(error.to_string()),
+                Err(error) => answers.push(error_chain(&error)),
+            }
+        }
+        Answer::Sent(answers.join("; "))
+    }
+}
+
+#[async_trait]
+impl Device for Cluster<'_> {
+    async fn read(&self, until: Instant) -> Reading {
+        match self.list(until).await {
+            Ok(list) => list.reading(&self.addresses, (self.clock)()),
+            Err(reading) => reading,
+        }
+    }
+
+    async fn command(&self, kind: FencingKind, until: Instant) -> Answer {
+        match kind {
+            FencingKind::StorageFence => match self.remove_short(until).await {
+                Answer::Sent(_) => {
+                    self.each(self.addresses.iter(), "add", Some(LASTS_S), until)
+                        .await
+                }
+                refused @ Answer::Refused(_) => refused,
+            },
+            FencingKind::StorageUnfence => self.each(self.addresses.iter(), "rm", None, until).await,
+            other => Answer::Refused(format!("driver ceph cannot do {other}")),
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_parameter_can_be_taken_for_an_option_of_the_program() {
+        for monitors in ["192.0.2.1", "[fd00::1]:3300,mon-b.example", "v2:192.0.2.2:3300"] {
+            assert!(are_monitors(monitors), "{monitors}");
+        }
+        for monitors in ["", "-m", "--conf=/x", "a b", "a;b"] {
+            assert!(!are_monitors(monitors), "{monitors}");
+        }
+        assert!(is_user("client.rf-1"));
+        for user in ["client.", "ringfence", "osd.1", "client.a b", "--name"] {
+            assert!(!is_user(user), "{user}");
+        }
+    }
+}
