@@ -171,22 +171,6 @@ pub struct MigrateArgs {
     pub config: ConfigArgs,
 }
 
-/// `ringfence kubernetes`
-#[derive(Debug, Args)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
-pub struct KubernetesArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: KubernetesCommand,
-}
-
-/// `ringfence kubernetes ...`
-#[derive(Debug, Subcommand)]
-pub enum KubernetesCommand {
-    /// Prints the definitions of Ringfence's objects in YAML, for kubectl apply -f -
-    Crds,
-}
-
 /// `ringfence config`
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]

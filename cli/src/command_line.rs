@@ -7,7 +7,7 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    ConfigCommandArgs, DbArgs, EngineArgs, KubernetesArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs,
+    ConfigCommandArgs, DbArgs, EngineArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs,
     WorkerArgs,
 };
 use crate::commands::{
@@ -77,8 +77,6 @@ pub enum Command {
     Segment(Remote<segment::SegmentCommand>),
     /// Subscriptions: webhooks that are told of events
     Subscription(Remote<subscription::SubscriptionCommand>),
-    /// Kubernetes: what is installed in a cluster
-    Kubernetes(KubernetesArgs),
     /// Contexts: several services by name
     Context(context::ContextArgs),
     /// Prints the version of this program, and that of the API of the service

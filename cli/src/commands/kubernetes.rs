@@ -26,6 +26,8 @@ pub struct KubernetesArgs {
 pub enum KubernetesCommand {
     /// Prints the admission policies that hold in a cluster of 1.30 or later while Ringfence is down, for `kubectl apply -f -`
     Gates(GatesArgs),
+    /// Prints the definitions of Ringfence's objects, for `kubectl apply -f -`
+    Crds,
     /// Prints the webhooks for a cluster before 1.30 and for what a policy cannot see, for `kubectl apply -f -`
     Webhooks(WebhooksArgs),
 }
@@ -64,6 +66,7 @@ pub struct WebhooksArgs {
 pub async fn run(args: KubernetesArgs, environment: &Environment) -> Result<(), CliError> {
     let text = match args.command {
         KubernetesCommand::Gates(args) => gates(args, environment).await?,
+        KubernetesCommand::Crds => ringfence_operator::definitions(),
         KubernetesCommand::Webhooks(args) => webhooks(args, environment)?,
     };
     Ok(std::io::Write::write_all(

@@ -27,7 +27,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use crate::args::{ConfigCommand, DbCommand, Format, KubernetesCommand, Remote, RemoteArgs};
+use crate::args::{ConfigCommand, DbCommand, Format, Remote, RemoteArgs};
 use crate::command_line::{Cli, Command};
 use crate::commands::session::Session;
 use crate::config::{Environment, Settings};
@@ -61,7 +61,6 @@ pub fn format_of(command: &Command) -> Format {
         | Command::SchedulerHook(_)
         | Command::Worker(_)
         | Command::Db(_)
-        | Command::Kubernetes(_)
         | Command::Completions { .. }
         | Command::Manual { .. } => Format::Table,
     }
@@ -93,14 +92,6 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Config(args) => {
             let ConfigCommand::Check { config, output } = args.command;
             config::check(&config, output, environment)
-        }
-        Command::Kubernetes(args) => {
-            let KubernetesCommand::Crds = args.command;
-            let definitions = ringfence_operator::definitions();
-            Ok(std::io::Write::write_all(
-                &mut std::io::stdout(),
-                definitions.as_bytes(),
-            )?)
         }
         Command::Backup(args) => backup::take(args, environment).await,
         Command::Restore(args) => backup::restore(args, environment).await,
