@@ -4,6 +4,7 @@ use kube::api::ApiResource;
 use kube::core::Object;
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::automaton::{Stands, Step};
 use crate::condition::Condition;
@@ -51,6 +52,9 @@ pub(crate) struct Status {
     pub proofs: Option<Vec<ShownProof>>,
     pub attempts: Option<Vec<ShownAttempt>>,
     pub conditions: Option<Vec<Condition>>,
+    /// The record of the host, where it is kept here. It is written elsewhere.
+    #[serde(skip_serializing)]
+    pub record: Option<Value>,
 }
 
 impl Status {
@@ -96,6 +100,11 @@ pub(crate) fn api(client: &Client) -> Api<NodeFence> {
 pub(super) fn is_own(object: &NodeFence) -> bool {
     let labels = object.metadata.labels.as_ref();
     labels.is_some_and(|labels| labels.contains_key(MADE_BY))
+}
+
+/// Whether it holds the record of its host, which outlives the fence.
+pub(super) fn has_record(object: &NodeFence) -> bool {
+    object.status.as_ref().is_some_and(|status| status.record.is_some())
 }
 
 /// Whether it is being deleted.

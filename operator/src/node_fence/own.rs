@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::core::Object;
 use ringfence_core::{MAX_REASON_CHARS, OperationKind};
 
-use super::object::{MADE_BY, NodeFence, Spec, api, kind};
+use super::object::{MADE_BY, NodeFence, Spec, api, has_record, kind};
 use super::requesting;
 use super::serving::{Served, Verdict};
 use crate::OperatorError;
@@ -54,7 +54,8 @@ pub(super) async fn keep(
     object: &NodeFence,
     standing: Option<Standing>,
 ) -> Result<Option<Served>, OperatorError> {
-    let Some(standing) = standing.filter(|standing| !is_released(standing)) else {
+    let stays = |standing: &Standing| !is_released(standing) || has_record(object);
+    let Some(standing) = standing.filter(stays) else {
         let name = name_of(&object.metadata);
         let how = DeleteParams::default().preconditions(Preconditions {
             uid: object.metadata.uid.clone(),

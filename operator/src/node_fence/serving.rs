@@ -78,6 +78,7 @@ async fn show(door: &Door, object: &NodeFence, served: Served) -> Result<Option<
         conditions.no("Released", why);
     }
     let mut wanted = status(standing.as_ref(), conditions.done());
+    wanted.record = object.status.as_ref().and_then(|status| status.record.clone());
     if verdict.refused.is_some() && standing.as_ref().is_some_and(is_unasked) {
         wanted.begin_anew();
     }

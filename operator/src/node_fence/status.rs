@@ -44,6 +44,7 @@ pub(super) fn status(standing: Option<&Standing>, conditions: Vec<Condition>) ->
         proofs: Some(proofs.iter().map(proof).collect()),
         attempts: shown.map(attempts),
         conditions,
+        record: None,
     }
 }
 
