@@ -68,7 +68,7 @@ impl<K: Ord + Clone> Queue<K> {
         let failures = self.failures.entry(key.clone()).or_default();
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(*failures).min(64);
         *failures = failures.saturating_add(1);
-        // A change in between does not shorten the pause, or an object that is changed all the time would be tried all the time.
+        // What has changed while it was served does not shorten the pause: it may be what was written here.
         self.due.insert(key, now + pause.min(LONGEST_PAUSE));
     }
 }

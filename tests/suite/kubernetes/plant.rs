@@ -1,7 +1,11 @@
 //! A cluster with nodes and a set with volumes, and a Ringfence that watches it.
 
+<<<<<<< HEAD
 use std::ops::Deref;
 use std::path::PathBuf;
+=======
+use std::path::{Path, PathBuf};
+>>>>>>> wt-o
 use std::time::Duration;
 
 use ringfence_backends::kubernetes::ClusterSettings;
@@ -85,9 +89,18 @@ impl Plant {
         if has_operator {
             block_in_place(|| define_objects(cluster.api()));
         }
+        let site = Site::new(ground).await;
+        let kubeconfig = match has_operator {
+            true => block_in_place(|| limited(&plane, site.dir.path())),
+            false => plane.kubeconfig(),
+        };
         let options = StackOptions {
             hosts: 1,
+<<<<<<< HEAD
             clusters: vec![settings(cluster.plane.kubeconfig())],
+=======
+            clusters: vec![settings(kubeconfig)],
+>>>>>>> wt-o
             has_operator,
             observer: ObserverConfig {
                 every: Duration::from_secs(5),
@@ -96,8 +109,18 @@ impl Plant {
             },
             ..StackOptions::default()
         };
+<<<<<<< HEAD
         let stack = Stack::start_with(Site::new(ground).await, options).await;
         let plant = Self { stack, cluster };
+=======
+        let stack = Stack::start_with(site, options).await;
+        let plant = Self {
+            stack,
+            nodes,
+            plane,
+            _attacher: attacher,
+        };
+>>>>>>> wt-o
         plant.configure(policy).await;
         plant
     }
@@ -158,6 +181,36 @@ impl Plant {
         let answer = self.stack.client.get(&format!("/operations/{id}/moves")).await;
         answer.ok(200)["moves"].as_array().unwrap().clone()
     }
+}
+
+/// The kubeconfig of a user who has no more rights than the pages of the documentation name.
+fn limited(plane: &ControlPlane, folder: &Path) -> PathBuf {
+    let definitions = ringfence_operator::definitions();
+    let mut objects = definitions
+        .split("---\n")
+        .map(|one| serde_saphyr::from_str::<Value>(one).unwrap());
+    let role = objects
+        .find(|object| object["metadata"]["name"] == "ringfence-operator")
+        .unwrap();
+    let mut rules = role["rules"].as_array().unwrap().clone();
+    for (group, resources, verbs) in [
+        ("", &["nodes"][..], &["get", "list", "watch", "patch"][..]),
+        ("", &["nodes/status"], &["patch"]),
+        ("", &["pods"], &["list", "get", "delete"]),
+        ("", &["persistentvolumeclaims", "persistentvolumes"], &["get"]),
+        (
+            "coordination.k8s.io",
+            &["leases"],
+            &["list", "watch", "create", "patch"],
+        ),
+        ("storage.k8s.io", &["volumeattachments"], &["list", "delete"]),
+    ] {
+        rules.push(json!({ "apiGroups": [group], "resources": resources, "verbs": verbs }));
+    }
+    let user = plane.user("ringfence", &Value::Array(rules)).unwrap();
+    let file = folder.join("kubeconfig");
+    std::fs::write(&file, user.kubeconfig).unwrap();
+    file
 }
 
 /// As `ringfence kubernetes crds | kubectl apply -f -` does it.
