@@ -32,6 +32,8 @@ const NODE_LEASES: &str = "kube-node-lease";
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// A cluster sends the stream of its nodes something once a minute at least.
 const NODES_QUIET_FOR: Duration = Duration::from_secs(150);
+/// The gate object is read anew after such a time without a change.
+const GATE_QUIET_FOR: Duration = Duration::from_secs(60);
 /// The shortest time after which a stream of leases counts as broken.
 const LEASES_QUIET_FOR: Duration = Duration::from_secs(10);
 /// What comes within such a time is looked at once.
@@ -142,6 +144,13 @@ impl Shared {
         }
     }
 
+    fn see_gate(&self, seen: Option<SeenGate>) {
+        let known = std::mem::replace(&mut *self.gate.lock(), seen.clone());
+        if known != seen {
+            self.news.notify_one();
+        }
+    }
+
     /// Changes what was seen, and says so where it is worth a look.
     fn see(&self, change: impl FnOnce(&mut Sightings) -> bool) {
         if change(&mut self.sightings.lock()) {
@@ -220,36 +229,38 @@ fn see_node(shared: &Shared, node: &NodeObject) {
 async fn follow_gate(client: Client, shared: Arc<Shared>, settings: ClusterSettings) {
     let api: Api<ConfigMap> = Api::namespaced(client, &settings.namespace);
     let config = watcher::Config::default().fields(&format!("metadata.name={}", settings.gate));
-    let mut stream = pin!(watcher(api, config));
-    let mut listed = SeenGate::default();
     let mut has_told = false;
-    while let Some(event) = stream.next().await {
-        let seen = match event {
-            Ok(Event::Init) => {
-                listed = SeenGate::default();
-                continue;
-            }
-            Ok(Event::InitApply(gate)) => {
-                listed = SeenGate::of(&gate);
-                continue;
-            }
-            Ok(Event::InitDone) => Some(listed.clone()),
-            Ok(Event::Apply(gate)) => Some(SeenGate::of(&gate)),
-            Ok(Event::Delete(_)) => Some(SeenGate::default()),
-            Err(error) => {
-                if !has_told {
-                    let cluster = &settings.name;
-                    let error = faults::chain(&error);
-                    tracing::warn!(cluster, error, "the gate object cannot be watched");
+    loop {
+        let mut stream = pin!(watcher(api.clone(), config.clone()));
+        let mut listed = SeenGate::default();
+        // One that has not changed for long is read anew: the stream may have broken unseen.
+        while let Ok(Some(event)) = timeout(GATE_QUIET_FOR, stream.next()).await {
+            let seen = match event {
+                Ok(Event::Init) => continue,
+                Ok(Event::InitApply(gate)) => {
+                    listed = SeenGate::of(&gate);
+                    continue;
                 }
-                None
+                Ok(Event::InitDone) => Some(std::mem::take(&mut listed)),
+                Ok(Event::Apply(gate)) => Some(SeenGate::of(&gate)),
+                Ok(Event::Delete(_)) => Some(SeenGate::default()),
+                Err(error) => {
+                    if !has_told {
+                        let (cluster, error) = (&settings.name, faults::chain(&error));
+                        tracing::warn!(
+                            cluster,
+                            error,
+                            "the gate object cannot be watched, and is not kept up"
+                        );
+                    }
+                    None
+                }
+            };
+            has_told = seen.is_none();
+            shared.see_gate(seen);
+            if has_told {
+                sleep(TRY_AGAIN_AFTER).await;
             }
-        };
-        has_told = seen.is_none();
-        *shared.gate.lock() = seen;
-        shared.news.notify_one();
-        if has_told {
-            sleep(TRY_AGAIN_AFTER).await;
         }
     }
 }

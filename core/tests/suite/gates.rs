@@ -197,3 +197,62 @@ fn a_host_is_unforced_by_its_own_rejoin_or_while_no_fence_needs_it_down() {
     });
     assert!(!unforce(&fencing, 20).allowed);
 }
+
+#[test]
+fn a_host_that_its_platform_was_told_of_stays_isolated_until_its_release_begins() {
+    let isolated =
+        |state: &HostState, seconds: i64| stays_isolated(state, start() + TimeDelta::seconds(seconds));
+    let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+    assert!(!isolated(&state, 0), "the platform was told nothing");
+    state.host.applied.marked_down_by = Some(attempt(1));
+    assert!(isolated(&state, 0));
+    let mark_up = |status| {
+        rejoin(Task {
+            status,
+            ..Task::step(WorkloadStep::MarkUp)
+        })
+    };
+    state.operation = Some(mark_up(TaskStatus::Pending));
+    assert!(isolated(&state, 0), "the rejoin has not come to it");
+    state.operation = Some(mark_up(TaskStatus::Running));
+    assert!(!isolated(&state, 0));
+    // The rejoin was cancelled, and its worker may still be at it.
+    state.operation = None;
+    state.host.in_flight.push(in_flight(StepKind::MarkUp, 3, 20));
+    assert!(!isolated(&state, 0));
+    assert!(isolated(&state, 20));
+}
+
+fn rejoin(task: Task) -> Operation {
+    Operation {
+        id: OperationId(Uuid::from_u128(4)),
+        host_id: host().id,
+        work: Work::Rejoin(RejoinWork {
+            boot_confirmed: false,
+        }),
+        status: OperationStatus::Running,
+        detail: String::new(),
+        generation: Generation(3),
+        reason: String::new(),
+        requested_by: String::new(),
+        policy: Box::default(),
+        platform: None,
+        stages: vec![Stage {
+            delay_s: 0,
+            at_once: None,
+            awaits: None,
+            entered_at: None,
+            started_at: None,
+            tasks: vec![task],
+        }],
+        proofs: Vec::new(),
+        round: 0,
+        restarts_left: 0,
+        restart_at: None,
+        last_attempt: 0,
+        revision: 0,
+        created_at: start(),
+        updated_at: start(),
+        finished_at: None,
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::super::{Cluster, beat::WRITER};
+use super::super::{Cluster, beat::WRITER, faults};
 use crate::{BackendError, KeptHost, TimeGiven};
 
 /// Between two tries at a change that another program's change has overtaken.
@@ -63,20 +63,37 @@ pub(in crate::kubernetes) async fn keep(
     }
     match write(cluster, &seen, &changes, None).await {
         // A step, or another engine, was first.
+        Err(BackendError::Refused { .. }) => close_still_open(cluster, &seen, &changes).await,
+        done => done,
+    }
+}
+
+/// Removes what was to be removed and is there as it was seen: to close a gate does not wait for the next look.
+async fn close_still_open(cluster: &Cluster, seen: &SeenGate, changes: &Entries) -> Result<(), BackendError> {
+    let now = read(cluster).await?;
+    let is_same = |node: &String| now.data.contains_key(node) && now.data.get(node) == seen.data.get(node);
+    let gone = changes
+        .iter()
+        .filter(|(node, wanted)| wanted.is_none() && is_same(node));
+    let gone: Entries = gone.map(|(node, _)| (node.clone(), None)).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    match write(cluster, &now, &gone, None).await {
         Err(BackendError::Refused { .. }) => Ok(()),
         done => done,
     }
 }
 
-/// The nodes that the object has.
-pub(super) async fn open_nodes(cluster: &Cluster) -> Result<BTreeSet<String>, BackendError> {
+async fn read(cluster: &Cluster) -> Result<SeenGate, BackendError> {
     let api = api(cluster).await?;
     let gate = cluster.call(api.get_opt(&cluster.settings().gate)).await?;
-    Ok(gate
-        .and_then(|gate| gate.data)
-        .unwrap_or_default()
-        .into_keys()
-        .collect())
+    Ok(gate.map(|gate| SeenGate::of(&gate)).unwrap_or_default())
+}
+
+/// The nodes that the object has.
+pub(super) async fn open_nodes(cluster: &Cluster) -> Result<BTreeSet<String>, BackendError> {
+    Ok(read(cluster).await?.data.into_keys().collect())
 }
 
 /// Writes entries into the object as it was read. The cluster refuses that if the object has changed since.
@@ -110,8 +127,8 @@ async fn write(
             let data: BTreeMap<_, _> = entries.collect();
             let gate = serde_json::from_value(json!({ "metadata": metadata, "data": data }));
             let gate: ConfigMap = gate.map_err(|error| BackendError::Unreadable {
-                platform: super::super::faults::label(&settings.name),
-                service: super::super::faults::API_SERVER,
+                platform: faults::label(&settings.name),
+                service: faults::API_SERVER,
                 why: error.to_string(),
             })?;
             let how = PostParams::default();
@@ -149,34 +166,25 @@ impl Entry<'_> {
         let step = Some(Uuid::new_v4());
         let changes = BTreeMap::from([(self.node.to_owned(), wanted.clone())]);
         loop {
-            let seen = self.read().await?;
+            let seen = read(self.cluster).await?;
             match write(self.cluster, &seen, &changes, step).await {
                 Ok(()) => break,
                 Err(BackendError::Refused { .. }) if self.has_time() => sleep(OVERTAKEN_PAUSE).await,
                 Err(error) => return Err(error),
             }
         }
-        let entry = self.read().await?.data.remove(self.node);
+        let entry = read(self.cluster).await?.data.remove(self.node);
         if entry == wanted {
             return Ok(());
         }
         Err(BackendError::Refused {
-            platform: super::super::faults::label(&self.cluster.settings().name),
-            service: super::super::faults::API_SERVER,
+            platform: faults::label(&self.cluster.settings().name),
+            service: faults::API_SERVER,
             why: format!(
                 "the entry of {} in the gate object was changed by another program; it is {entry:?} now",
                 self.node
             ),
         })
-    }
-
-    async fn read(&self) -> Result<SeenGate, BackendError> {
-        let api = api(self.cluster).await?;
-        let gate = self
-            .cluster
-            .call(api.get_opt(&self.cluster.settings().gate))
-            .await?;
-        Ok(gate.map(|gate| SeenGate::of(&gate)).unwrap_or_default())
     }
 
     fn has_time(&self) -> bool {
