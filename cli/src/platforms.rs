@@ -26,10 +26,20 @@ pub fn clouds(settings: &Settings) -> Result<Vec<Arc<Cloud>>, CliError> {
     clouds.collect()
 }
 
-/// The platforms of the configuration, on these clouds and on its clusters.
-pub fn with(clouds: &[Arc<Cloud>], settings: &Settings) -> Result<Vec<Arc<dyn Platform>>, CliError> {
+/// The clusters of the configuration. No call is made.
+pub fn clusters(settings: &Settings) -> Result<Vec<Arc<Cluster>>, CliError> {
+    let clusters = cluster_settings(settings)?.into_iter();
+    Ok(clusters.map(|cluster| Arc::new(Cluster::new(cluster))).collect())
+}
+
+/// The platforms on these clouds and clusters.
+pub fn with(clouds: &[Arc<Cloud>], clusters: &[Arc<Cluster>]) -> Result<Vec<Arc<dyn Platform>>, CliError> {
     let mut platforms = Nova::on(clouds);
-    platforms.extend(Cluster::of(clusters(settings)?));
+    platforms.extend(
+        clusters
+            .iter()
+            .map(|cluster| Arc::clone(cluster) as Arc<dyn Platform>),
+    );
     let mut names = BTreeSet::new();
     match platforms.iter().find(|platform| !names.insert(platform.name())) {
         Some(twin) => Err(CliError::config(format!(
@@ -56,7 +66,7 @@ pub fn watched(settings: &Settings) -> Result<Watched, CliError> {
         };
         (platform, config)
     };
-    let platforms = with(&clouds, settings)?.into_iter().enumerate();
+    let platforms = with(&clouds, &clusters(settings)?)?.into_iter().enumerate();
     let watched = platforms.map(|(at, platform)| {
         let is_cloud = at < clouds.len();
         let times = match is_cloud {
@@ -89,7 +99,7 @@ pub fn record_keeper(settings: &Settings) -> Result<Option<(Arc<Cluster>, Option
 /// The platforms of the configuration, without a check of the clouds' entries.
 pub fn unchecked(settings: &Settings) -> Result<Vec<Arc<dyn Platform>>, CliError> {
     let clouds = cloud_settings(settings).map(|cloud| Arc::new(Cloud::new(cloud)));
-    with(&clouds.collect::<Vec<_>>(), settings)
+    with(&clouds.collect::<Vec<_>>(), &clusters(settings)?)
 }
 
 /// One cloud by its entry in a clouds.yaml.
@@ -111,7 +121,7 @@ fn cloud_settings(settings: &Settings) -> impl Iterator<Item = CloudSettings> {
     })
 }
 
-fn clusters(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
+fn cluster_settings(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
     let own = &settings.kubernetes;
     if own.kubeconfig.is_none() && own.clusters.len() > 1 {
         return Err(CliError::config(

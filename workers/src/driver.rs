@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ringfence_backends::kubernetes::Cluster;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{FencingKind, Finding, FrozenMethod, Observation, Outcome, Problem, Timestamp};
@@ -104,10 +105,12 @@ pub struct DriverSettings {
     pub simulator: Option<Url>,
     /// The clouds of the configuration.
     pub clouds: Vec<Arc<Cloud>>,
+    /// The clusters of the configuration.
+    pub clusters: Vec<Arc<Cluster>>,
 }
 
 impl DriverSettings {
-    /// The places where Debian puts the programs, no simulator and no cloud.
+    /// The places where Debian puts the programs, no simulator, no cloud and no cluster.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self {
@@ -117,6 +120,7 @@ impl DriverSettings {
             ceph: PathBuf::from("/usr/bin/ceph"),
             simulator: None,
             clouds: Vec::new(),
+            clusters: Vec::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Kubernetes.
 
+mod bare_metal;
 mod beat;
 mod cluster;
 mod faults;
@@ -16,6 +17,7 @@ mod steps;
 mod version;
 mod watching;
 
+pub use bare_metal::{BareMetalHost, BareMetalPower};
 pub use cluster::Cluster;
 pub use gates::GateNames;
 pub use lead::Lead;

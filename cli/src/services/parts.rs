@@ -246,8 +246,9 @@ pub fn worker(
         ceph: settings.worker.ceph.clone(),
         simulator,
         clouds: platforms::clouds(settings)?,
+        clusters: platforms::clusters(settings)?,
     };
-    let platforms = platforms::with(&own.clouds, settings)?;
+    let platforms = platforms::with(&own.clouds, &own.clusters)?;
     let drivers = Drivers::new(&own).with_platforms(&platforms, &own.clock);
     Worker::start(config, bus, keys, drivers, Arc::new(Uuid::new_v4))
         .map_err(|e| CliError::service("worker", "cannot start", e))

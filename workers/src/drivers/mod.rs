@@ -7,6 +7,7 @@ mod cinder;
 mod fence_agent;
 mod ipmi;
 mod ironic;
+mod metal3;
 mod neutron;
 mod redfish;
 mod simulated;
@@ -33,12 +34,13 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 8] = [
+pub(crate) static DRIVERS: [&Entry; 9] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &fence_agent::DRIVER,
     &ipmi::DRIVER,
     &ironic::DRIVER,
+    &metal3::DRIVER,
     &neutron::DRIVER,
     &redfish::DRIVER,
     &simulated::DRIVER,

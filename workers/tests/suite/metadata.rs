@@ -57,39 +57,32 @@ async fn a_valid_method_for_a_real_agent_has_no_problem() {
 }
 
 /// The parameters of `docs/fencing-clouds.md`, together with those that a node's provider id gives.
+async fn expect_valid(id: &str, given: &[(&str, &str)], secrets: &[&str]) {
+    let id: ProviderId = id.parse().unwrap();
+    let of_machine = id.parameters();
+    let mut parameters = vec![("agent", id.agent().unwrap())];
+    parameters.extend(
+        of_machine
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    );
+    parameters.extend(given);
+    let found = problems(Resource::Power, &parameters, secrets).await;
+    assert_eq!(found, Vec::<String>::new(), "{id:?}");
+}
+
 #[tokio::test]
 async fn a_method_for_the_machine_of_every_cloud_is_valid_for_its_agent() {
     let uuid = "4f2b4b66-0c5f-4a4d-9a43-3fd3a3b7a0d1";
     let azure = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/n";
+    let account = [("serviceaccount", "/etc/ringfence/gce.json")];
     let vcenter = [("ip", "vcenter.example"), ("username", "fence"), ("ssl", "1")];
-    let of_clouds: [(&str, &[(&str, &str)], &[&str]); 5] = [
-        (
-            "aws:///eu-central-1a/i-0123",
-            &[("access_key", "AKIA")],
-            &["secret_key"],
-        ),
-        (
-            "gce://p/europe-west3-a/n",
-            &[("serviceaccount", "/etc/ringfence/gce.json")],
-            &[],
-        ),
-        (azure, &[("username", "app"), ("tenantId", "t")], &["password"]),
-        (&format!("openstack:///{uuid}"), &[("cloud", "east")], &[]),
-        (&format!("vsphere://{uuid}"), &vcenter, &["password"]),
-    ];
-    for (id, given, secrets) in of_clouds {
-        let id: ProviderId = id.parse().unwrap();
-        let of_machine = id.parameters();
-        let mut parameters = vec![("agent", id.agent().unwrap())];
-        parameters.extend(
-            of_machine
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
-        parameters.extend(given);
-        let found = problems(Resource::Power, &parameters, secrets).await;
-        assert_eq!(found, Vec::<String>::new(), "{id:?}");
-    }
+    let key = [("access_key", "AKIA")];
+    expect_valid("aws:///eu-central-1a/i-0123", &key, &["secret_key"]).await;
+    expect_valid("gce://p/europe-west3-a/n", &account, &[]).await;
+    expect_valid(azure, &[("username", "app"), ("tenantId", "t")], &["password"]).await;
+    expect_valid(&format!("openstack:///{uuid}"), &[("cloud", "east")], &[]).await;
+    expect_valid(&format!("vsphere://{uuid}"), &vcenter, &["password"]).await;
     let rest = [("agent", "fence_vmware_rest"), ("plug", "node-1"), ("ssl", "1")];
     let parameters = [&rest[..], &vcenter[..2]].concat();
     assert_eq!(

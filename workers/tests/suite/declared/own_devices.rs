@@ -45,6 +45,12 @@ fn fixed() -> Vec<Method> {
         method("m", "cinder", Resource::Storage, &[("host", "node-7")]),
         method("m", "neutron", Resource::Network, &[("host", "node-7")]),
         method("m", "ceph", Resource::Storage, &[("addresses", "192.0.2.7")]),
+        method(
+            "m",
+            "metal3",
+            power,
+            &[("cluster", "east"), ("namespace", "metal"), ("host", "node-7")],
+        ),
     ]
 }
 
@@ -78,6 +84,7 @@ fn the_refusal_names_the_parameters_that_tell_devices_apart() {
         "host",
         "host",
         "addresses",
+        "host",
     ];
     for (method, telling) in fixed().iter().zip(telling) {
         let problems = frozen(Some(&PlanScope::Default), method, &giving("other", &[])).unwrap_err();
