@@ -7,8 +7,7 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    ConfigCommandArgs, DbArgs, EngineArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs,
-    WorkerArgs,
+    ConfigCommandArgs, DbArgs, EngineArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs, WorkerArgs,
 };
 use crate::commands::{
     audit, backup, context, dead_letter, doctor, event, host, kubernetes, method, operation, plan, segment,

@@ -104,7 +104,10 @@ pub(super) fn is_own(object: &NodeFence) -> bool {
 
 /// Whether it holds the record of its host, which outlives the fence.
 pub(super) fn has_record(object: &NodeFence) -> bool {
-    object.status.as_ref().is_some_and(|status| status.record.is_some())
+    object
+        .status
+        .as_ref()
+        .is_some_and(|status| status.record.is_some())
 }
 
 /// Whether it is being deleted.

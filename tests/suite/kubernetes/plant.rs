@@ -1,11 +1,7 @@
 //! A cluster with nodes and a set with volumes, and a Ringfence that watches it.
 
-<<<<<<< HEAD
 use std::ops::Deref;
-use std::path::PathBuf;
-=======
 use std::path::{Path, PathBuf};
->>>>>>> wt-o
 use std::time::Duration;
 
 use ringfence_backends::kubernetes::ClusterSettings;
@@ -91,16 +87,12 @@ impl Plant {
         }
         let site = Site::new(ground).await;
         let kubeconfig = match has_operator {
-            true => block_in_place(|| limited(&plane, site.dir.path())),
-            false => plane.kubeconfig(),
+            true => block_in_place(|| limited(&cluster.plane, site.dir.path())),
+            false => cluster.plane.kubeconfig(),
         };
         let options = StackOptions {
             hosts: 1,
-<<<<<<< HEAD
-            clusters: vec![settings(cluster.plane.kubeconfig())],
-=======
             clusters: vec![settings(kubeconfig)],
->>>>>>> wt-o
             has_operator,
             observer: ObserverConfig {
                 every: Duration::from_secs(5),
@@ -109,18 +101,8 @@ impl Plant {
             },
             ..StackOptions::default()
         };
-<<<<<<< HEAD
-        let stack = Stack::start_with(Site::new(ground).await, options).await;
-        let plant = Self { stack, cluster };
-=======
         let stack = Stack::start_with(site, options).await;
-        let plant = Self {
-            stack,
-            nodes,
-            plane,
-            _attacher: attacher,
-        };
->>>>>>> wt-o
+        let plant = Self { stack, cluster };
         plant.configure(policy).await;
         plant
     }
@@ -198,6 +180,7 @@ fn limited(plane: &ControlPlane, folder: &Path) -> PathBuf {
         ("", &["nodes/status"], &["patch"]),
         ("", &["pods"], &["list", "get", "delete"]),
         ("", &["persistentvolumeclaims", "persistentvolumes"], &["get"]),
+        ("", &["configmaps"], &["get", "list", "watch", "create", "patch"]),
         (
             "coordination.k8s.io",
             &["leases"],

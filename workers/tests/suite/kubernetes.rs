@@ -92,6 +92,7 @@ fn settings(kubeconfig: PathBuf) -> ClusterSettings {
         kubeconfig: Some(kubeconfig),
         context: None,
         namespace: "ringfence".to_owned(),
+        gate: "ringfence-gate".to_owned(),
         timeout: Duration::from_secs(10),
         down_after: Duration::from_secs(6),
         ready_for: Duration::from_secs(2),
