@@ -83,17 +83,9 @@ pub fn record_keeper(settings: &Settings) -> Result<Option<(Arc<Cluster>, Option
     let Some(name) = &settings.kubernetes.records else {
         return Ok(None);
     };
-    let cluster = clusters(settings)?
-        .into_iter()
-        .find(|cluster| cluster.name == *name);
-    let Some(cluster) = cluster else {
-        let known = settings.kubernetes.clusters.join(", ");
-        return Err(CliError::config(format!(
-            "kubernetes.records has {name:?}; one of kubernetes.clusters ({known}) is allowed"
-        )));
-    };
+    let cluster = cluster(name, settings)?;
     let segment = adopted(settings)?.remove(name);
-    Ok(Some((Arc::new(Cluster::new(cluster)), segment)))
+    Ok(Some((Arc::new(cluster), segment)))
 }
 
 /// The platforms of the configuration, without a check of the clouds' entries.
@@ -155,18 +147,16 @@ pub fn operated(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
             "kubernetes.operator has {unknown:?}; one of kubernetes.clusters ({known}) is allowed"
         )));
     }
-    let mut clusters = clusters(settings)?;
+    let mut clusters = cluster_settings(settings)?;
     clusters.retain(|cluster| wanted.contains(&cluster.name));
     Ok(clusters)
 }
 
 /// Looks up pods of the clusters of the configuration. No call is made yet.
 pub fn pods(settings: &Settings) -> Result<PodLookup, CliError> {
-    let clusters = clusters(settings)?.into_iter().map(|cluster| {
-        let name = cluster.name.clone();
-        (name, Arc::new(Cluster::new(cluster)))
-    });
-    Ok(pods_of(clusters.collect()))
+    let clusters = clusters(settings)?.into_iter();
+    let by_name = clusters.map(|cluster| (cluster.name().to_owned(), cluster));
+    Ok(pods_of(by_name.collect()))
 }
 
 fn pods_of(clusters: BTreeMap<String, Arc<Cluster>>) -> PodLookup {
@@ -189,9 +179,8 @@ fn pods_of(clusters: BTreeMap<String, Arc<Cluster>>) -> PodLookup {
 
 /// One cluster of the configuration. No call is made.
 pub fn cluster(name: &str, settings: &Settings) -> Result<Cluster, CliError> {
-    let found = clusters(settings)?
-        .into_iter()
-        .find(|cluster| cluster.name == name);
+    let mut clusters = cluster_settings(settings)?.into_iter();
+    let found = clusters.find(|cluster| cluster.name == name);
     found.map(Cluster::new).ok_or_else(|| {
         let known = settings.kubernetes.clusters.join(", ");
         CliError::config(format!(
