@@ -131,10 +131,11 @@ async fn a_host_in_a_network_that_is_listed_for_another_reason_is_not_released()
     ceph.ceph(&["osd", "blocklist", "range", "add", "192.0.2.0/24", "600"])
         .unwrap();
     let report = worker.act(FencingKind::StorageUnfence, 8).await;
-    assert_outcome(
-        &report,
-        Outcome::Unknown,
-        "remove it with ceph osd blocklist range rm 192.0.2.0/24",
+    assert_eq!(report.outcome, Outcome::Unknown, "{report:?}");
+    let why = worker.observe().await.unwrap_err().to_string();
+    assert!(
+        why.contains("remove it with ceph osd blocklist range rm 192.0.2.0/24"),
+        "{why}"
     );
 }
 
