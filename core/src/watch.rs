@@ -203,6 +203,7 @@ impl Watch {
             if let Some(last) = sign.last {
                 let known = known.get(&sign.host);
                 let after = self.after(known.is_some(), last, before, now);
+                let after = self.silent_from(known.is_some(), last, now).unwrap_or(after);
                 let seen = Seen::again(known, last, &sign.settings, after, now);
                 self.hosts.insert(sign.host.clone(), seen);
             }
@@ -234,6 +235,14 @@ impl Watch {
         let by_clock = self.ahead.map(|ahead| sign - ahead.by);
         let known = by_look.max(by_clock).unwrap_or(now - self.down_after);
         known.min(now)
+    }
+
+    /// The moment by which the last sign had come of a host that is silent already when it is first looked at. By the backend's clock the
+    /// sign is so much older than one of the backend's own, which has come by now. A later moment would be taken for a sign of life that
+    /// nothing has given, and end the proofs of a fence.
+    fn silent_from(&self, is_known: bool, sign: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let behind = self.own.as_ref()?.sign - sign;
+        (!is_known && behind >= self.down_after).then(|| now - behind)
     }
 
     /// A part of the backend may be away for a moment, and its hosts with it.

@@ -196,7 +196,7 @@ impl Engine {
         let fresh = hosts
             .into_iter()
             .next()
-            .ok_or_else(|| EngineError::not_found("host", &id.to_string()))?;
+            .ok_or_else(|| EngineError::not_found("host", id.to_string()))?;
         let known = fresh.host.clone();
         let Restored {
             host,

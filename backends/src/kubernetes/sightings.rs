@@ -22,7 +22,10 @@ struct Seen {
 #[derive(Clone, Debug)]
 struct Renewal {
     written: Option<String>,
+    /// When it was seen to change, or first seen.
     seen_at: Instant,
+    /// Whether it was seen to change: what was there before says nothing of when it came.
+    has_changed: bool,
 }
 
 /// The marks of one node, as the cluster showed them.
@@ -101,9 +104,12 @@ impl Sightings {
     /// silent for long enough.
     pub fn node_lease(&mut self, node: &str, written: Option<String>, now: Instant) -> bool {
         let Some(known) = self.renewals.get_mut(node) else {
-            let seen_at = now;
-            self.renewals
-                .insert(node.to_owned(), Renewal { written, seen_at });
+            let first = Renewal {
+                written,
+                seen_at: now,
+                has_changed: false,
+            };
+            self.renewals.insert(node.to_owned(), first);
             return false;
         };
         if known.written == written {
@@ -113,6 +119,7 @@ impl Sightings {
         *known = Renewal {
             written,
             seen_at: now,
+            has_changed: true,
         };
         self.hear(now) || was_silent
     }
@@ -149,9 +156,9 @@ impl Sightings {
     pub fn poll(&self) -> Poll {
         let sign = |(name, seen): (&String, &Seen)| Sign {
             host: name.clone(),
-            last: self.renewals.get(name).map(|renewal| self.time(renewal.seen_at)),
+            last: self.last(name),
             // The cluster itself waits until it has heard nothing for its own time; a kubelet that reports a fault is alive.
-            is_up: seen.ready != Ready::Unknown,
+            is_up: seen.ready != Ready::Unknown && !self.was_silent(name),
             is_marked_down: false,
             settings: String::new(),
         };
@@ -159,6 +166,18 @@ impl Sightings {
             hosts: self.nodes.iter().map(sign).collect(),
             own: self.heard_at.map(|at| self.time(at)),
         }
+    }
+
+    fn last(&self, node: &str) -> Option<Timestamp> {
+        let renewal = self.renewals.get(node).filter(|renewal| renewal.has_changed)?;
+        Some(self.time(renewal.seen_at))
+    }
+
+    /// Whether the node was silent before the watch began, and has been since.
+    fn was_silent(&self, node: &str) -> bool {
+        let renewal = self.renewals.get(node).filter(|renewal| !renewal.has_changed);
+        let watched = renewal.zip(self.heard_at);
+        watched.is_some_and(|(renewal, heard_at)| heard_at >= renewal.seen_at + self.down_after)
     }
 
     /// By a clock that begins with the watch: all signs of a cluster are told by one clock.
@@ -195,7 +214,7 @@ mod tests {
         sightings.node("n1", Ready::Yes);
         sightings.node_lease("n1", at(1), after(begun, 3));
         sightings.node_lease("n1", at(1), after(begun, 9));
-        assert_eq!(last(&sightings, "n1"), Some(3));
+        assert_eq!(last(&sightings, "n1"), None, "it may have been written long ago");
         sightings.node_lease("n1", at(0), after(begun, 10));
         assert_eq!(last(&sightings, "n1"), Some(10));
     }
@@ -237,6 +256,23 @@ mod tests {
         }
         let up: Vec<bool> = sightings.poll().hosts.iter().map(|sign| sign.is_up).collect();
         assert_eq!(up, [true, false, true], "no, silent, yes");
+    }
+
+    #[test]
+    fn a_node_that_was_silent_before_the_watch_began_is_so_after_a_while_and_gives_no_sign() {
+        let begun = Instant::now();
+        let mut sightings = Sightings::new(DOWN_AFTER, begun);
+        sightings.node("n1", Ready::Yes);
+        sightings.node_lease("n1", at(0), begun);
+        sightings.other_lease("other", at(0), begun);
+        for (second, is_up) in [(19, true), (20, false)] {
+            sightings.other_lease("other", at(second), after(begun, second.into()));
+            assert_eq!(sightings.poll().hosts[0].is_up, is_up, "after {second} s");
+        }
+        assert_eq!(last(&sightings, "n1"), None);
+        sightings.node_lease("n1", at(21), after(begun, 21));
+        assert!(sightings.poll().hosts[0].is_up);
+        assert_eq!(last(&sightings, "n1"), Some(21));
     }
 
     #[test]

@@ -114,6 +114,18 @@ fn an_observer_limits_the_time_of_a_silent_hosts_last_sign() {
 }
 
 #[test]
+fn an_observer_that_begins_invents_no_sign_of_life_of_a_host_that_has_been_silent_for_long() {
+    let mut watch = watch();
+    for now in (0..=120).step_by(5) {
+        // The backend's own sign is 3 s old, and the host's 200 s.
+        let answer = poll(now - 3, vec![sign("c1", -200)]);
+        let found = watch.look(Some(&answer), &["c1"], at(now)).remove("c1").unwrap();
+        assert_eq!(found.state, FailureState::Unreachable);
+        assert_eq!(found.last_seen_at, Some(at(-197)), "after {now} s");
+    }
+}
+
+#[test]
 fn a_host_that_the_backend_sees_down_is_unreachable_at_once() {
     let mut watch = watch();
     let down = Sign {
