@@ -78,14 +78,22 @@ pub fn watched(settings: &Settings) -> Result<Watched, CliError> {
     Ok(watched.collect())
 }
 
-/// The cluster that keeps the records of its hosts, and the segment of these hosts.
-pub fn record_keeper(settings: &Settings) -> Result<Option<(Arc<Cluster>, Option<String>)>, CliError> {
+/// The cluster that keeps the records of its hosts.
+pub struct RecordKeeper {
+    pub cluster: Arc<Cluster>,
+    /// The segment of these hosts.
+    pub segment: Option<String>,
+}
+
+/// The cluster that keeps the records of its hosts, if one does.
+pub fn record_keeper(settings: &Settings) -> Result<Option<RecordKeeper>, CliError> {
     let Some(name) = &settings.kubernetes.records else {
         return Ok(None);
     };
-    let cluster = cluster(name, settings)?;
-    let segment = adopted(settings)?.remove(name);
-    Ok(Some((Arc::new(cluster), segment)))
+    Ok(Some(RecordKeeper {
+        cluster: Arc::new(cluster(name, settings)?),
+        segment: adopted(settings)?.remove(name),
+    }))
 }
 
 /// The platforms of the configuration, without a check of the clouds' entries.

@@ -71,7 +71,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
     match command {
         Command::Standalone(args) => {
             let run = |settings| services::standalone::run(settings, args.demo);
-            serve("standalone", args.settings(environment)?, run).await
+            Box::pin(serve("standalone", args.settings(environment)?, run)).await
         }
         Command::Api(args) => {
             let settings = args.settings("api.listen", environment)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringfence_backends::Records;
-use ringfence_backends::kubernetes::{Cluster, Lead, NodeFences};
+use ringfence_backends::kubernetes::{Lead, NodeFences};
 use ringfence_engine::Engine;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -12,14 +12,12 @@ use uuid::Uuid;
 use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
-use crate::platforms;
+use crate::platforms::{self, RecordKeeper};
 
 /// The lead of this process.
 pub struct Leading {
-    cluster: Arc<Cluster>,
+    keeper: RecordKeeper,
     lead: Lead,
-    /// The segment of the cluster's hosts.
-    segment: Option<String>,
 }
 
 /// The watch of a leader over its lead: ends with the lead where that is not lost.
@@ -28,34 +26,30 @@ pub struct Watch(JoinHandle<Option<Lead>>);
 impl Leading {
     /// Waits until this process leads; `None` where no cluster keeps records, or where the process is told to stop before.
     pub async fn wait(settings: &Settings, stop: &CancellationToken) -> Result<Option<Self>, CliError> {
-        let Some((cluster, segment)) = platforms::record_keeper(settings)? else {
+        let Some(keeper) = platforms::record_keeper(settings)? else {
             return Ok(None);
         };
         let holder = format!("{} {}", settings.engine.name, Uuid::new_v4());
-        let lead = Lead::new(Arc::clone(&cluster), holder, now);
+        let lead = Lead::new(Arc::clone(&keeper.cluster), holder, now);
         tracing::info!(cluster = settings.kubernetes.records, "waiting for the lead");
         tokio::select! {
             () = stop.cancelled() => return Ok(None),
             () = lead.take() => {}
         }
         tracing::info!("this process leads");
-        Ok(Some(Self {
-            cluster,
-            lead,
-            segment,
-        }))
+        Ok(Some(Self { keeper, lead }))
     }
 
     /// The records of the cluster's hosts.
     pub fn records(&self) -> Arc<dyn Records> {
-        Arc::new(NodeFences::of(Arc::clone(&self.cluster)))
+        Arc::new(NodeFences::of(Arc::clone(&self.keeper.cluster)))
     }
 
     /// Adds the hosts of the records to the empty database.
     pub async fn restore(&self, engine: &Engine) -> Result<(), CliError> {
         let fault = |e| CliError::service("standalone", "cannot take the records of hosts over", e);
         let hosts = engine
-            .restore_hosts(self.segment.as_deref())
+            .restore_hosts(self.keeper.segment.as_deref())
             .await
             .map_err(fault)?;
         tracing::info!(hosts, "the records of hosts were taken over");
