@@ -135,7 +135,11 @@ fn listen(home: &Home, settings: &Settings, engine: Engine) -> Result<Applicatio
     let config = api::without_tls(settings, settings.standalone.listen);
     let hook = parts::hook(settings, engine.db().clone(), engine.clock())?;
     let application = Application::build(config, engine, tokens).map_err(fault)?;
-    Ok(application.with_hook(hook))
+    // The hook answers from the database alone. One that is a cache of records may be out of date where another process leads.
+    Ok(match settings.kubernetes.records {
+        Some(_) => application,
+        None => application.with_hook(hook),
+    })
 }
 
 async fn open_database(home: &Home) -> Result<Database, CliError> {

@@ -160,6 +160,14 @@ impl Observer {
         let now = engine.0.clock.now();
         let mut reader = engine.0.db.reader();
         let states = ringfence_db::kept_states(&mut reader, self.platform.name()).await?;
+        // The platform's copy of an open gate is written under the version that the look has seen: another process that has taken the records
+        // over since then writes it anew before it releases anything.
+        for state in states
+            .iter()
+            .filter(|state| ringfence_core::gates(state, now).evacuate.allowed)
+        {
+            engine.confirm_record(&state.host).await?;
+        }
         let states: BTreeMap<&str, &HostState> = states
             .iter()
             .map(|state| (state.host.known_as(), state))
