@@ -91,7 +91,7 @@ pub fn record_keeper(settings: &Settings) -> Result<Option<RecordKeeper>, CliErr
         return Ok(None);
     };
     Ok(Some(RecordKeeper {
-        cluster: Arc::new(cluster(name, settings)?),
+        cluster: Arc::new(cluster("kubernetes.records", name, settings)?),
         segment: adopted(settings)?.remove(name),
     }))
 }
@@ -185,14 +185,14 @@ fn pods_of(clusters: BTreeMap<String, Arc<Cluster>>) -> PodLookup {
     })
 }
 
-/// One cluster of the configuration. No call is made.
-pub fn cluster(name: &str, settings: &Settings) -> Result<Cluster, CliError> {
+/// The cluster of the configuration that `field` names. No call is made.
+pub fn cluster(field: &str, name: &str, settings: &Settings) -> Result<Cluster, CliError> {
     let mut clusters = cluster_settings(settings)?.into_iter();
     let found = clusters.find(|cluster| cluster.name == name);
     found.map(Cluster::new).ok_or_else(|| {
         let known = settings.kubernetes.clusters.join(", ");
         CliError::config(format!(
-            "{name:?} is no cluster; one of kubernetes.clusters ({known}) is allowed"
+            "{field} is {name:?}; one of kubernetes.clusters ({known}) is allowed"
         ))
     })
 }

@@ -152,6 +152,15 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether trying again may help although nothing else changes: the database or the platform that keeps the records went away.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Db(error) => error.is_passing(),
+            Self::Record(error) => error.is_passing(),
+            _ => false,
+        }
+    }
+
     /// There is no such thing of this id or name.
     #[must_use]
     pub fn not_found(kind: &'static str, id: impl Display) -> Self {

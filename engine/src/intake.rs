@@ -242,7 +242,7 @@ async fn apply_patiently(
 ) -> Result<Applied, EngineError> {
     (|| engine.apply(host_id, Input::Result(result.clone()), by))
         .retry(RESULT_AGAIN)
-        .when(|error| matches!(error, EngineError::Db(error) if error.is_passing()))
+        .when(EngineError::is_passing)
         .await
 }
 

@@ -112,6 +112,18 @@ impl NodeFences {
         }
     }
 
+    fn undefined(&self, error: BackendError) -> BackendError {
+        match error {
+            BackendError::NotFound { platform, .. } => BackendError::Settings {
+                platform,
+                why:
+                    "it has no NodeFence objects; define them: ringfence kubernetes crds | kubectl apply -f -"
+                        .to_owned(),
+            },
+            error => error,
+        }
+    }
+
     fn unreadable(&self, error: &serde_json::Error) -> BackendError {
         self.fault(error_chain(error))
     }
@@ -145,7 +157,8 @@ impl Records for NodeFences {
         let mut records = Vec::new();
         let mut page = ListParams::default().limit(PAGE);
         loop {
-            let objects = self.cluster.call(api.list(&page)).await?;
+            let objects = self.cluster.call(api.list(&page)).await;
+            let objects = objects.map_err(|error| self.undefined(error))?;
             for object in &objects.items {
                 records.extend(self.take(object).await?);
             }

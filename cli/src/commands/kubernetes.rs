@@ -97,5 +97,5 @@ fn authority(file: &Path) -> Result<String, CliError> {
 
 fn cluster(name: &str, config: &ConfigArgs, environment: &Environment) -> Result<Cluster, CliError> {
     let settings = config.settings(environment, Vec::new())?;
-    platforms::cluster(name, &settings)
+    platforms::cluster("CLUSTER", name, &settings)
 }

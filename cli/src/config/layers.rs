@@ -247,6 +247,7 @@ mod tests {
             ("RINGFENCE_KUBERNETES_KUBECONFIG", "/kc"),
             ("RINGFENCE_KUBERNETES_CONTEXTS", "edge:other"),
             ("RINGFENCE_KUBERNETES_ADOPT", "prod:rack"),
+            ("RINGFENCE_KUBERNETES_RECORDS", "edge"),
             ("RINGFENCE_KUBERNETES_OPERATOR", "prod"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
             ("RINGFENCE_TRACES_OTLP_ENDPOINT", "https://c:4318"),
@@ -263,6 +264,7 @@ mod tests {
         assert_eq!(settings.webhooks.allowed_networks.len(), 2);
         assert_eq!(settings.openstack.clouds, ["east", "west"]);
         assert_eq!(settings.kubernetes.operator, ["prod"]);
+        assert_eq!(settings.kubernetes.records.as_deref(), Some("edge"));
         assert_eq!(settings.metrics.listen, "127.0.0.1:9109".parse().ok());
         assert_eq!(settings.database.url.unwrap().expose(), "postgres://r:hush@db/r");
     }

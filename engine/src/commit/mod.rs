@@ -70,9 +70,9 @@ impl Engine {
             self.apply_once(upon, input.clone(), by)
         })
         .retry(AGAIN)
-        .when(|error| matches!(error, EngineError::Db(error) if error.is_passing()))
+        .when(EngineError::is_passing)
         .notify(|error, _| {
-            tracing::warn!(%host_id, error = %error_chain(error), "the database went away; the change is tried again");
+            tracing::warn!(%host_id, error = %error_chain(error), "the database or the keeper of the records went away; the change is tried again");
             is_again = true;
         })
         .await;

@@ -87,7 +87,10 @@ fn source(p: &mut Packer, source: &Source) {
     p.at(*reported_at);
     p.signed(*late_ms);
     p.some(*alive_by, Packer::at);
-    p.some(*alive_at, Packer::at);
+    // A source that is known from a record alone has heard the host long ago, however late it is now.
+    let long_ago = Timestamp::UNIX_EPOCH;
+    p.flag(*alive_at == Some(long_ago));
+    p.some(alive_at.filter(|at| *at != long_ago), Packer::at);
     p.some(*alive_reported_at, Packer::at);
     p.some(*silence, |p, silence| {
         let Silence {

@@ -59,10 +59,12 @@ fn packer(life: &Life) -> Packer {
     let setting = &life.configuration.setting;
     let chances = &life.configuration.chances;
     let may = |chance| chances.left(chance) > 0;
+    // A record has when it was written, and what is of no account otherwise.
+    let forgets = may(Chance::Forget);
     let matters = Matters {
-        clocks: may(Chance::Clock) || may(Chance::Engine),
+        clocks: may(Chance::Clock) || may(Chance::Engine) || forgets,
         watchdog: setting.policy.self_fencing_timeout_s.is_some(),
-        automatic: setting.policy.fencing.automatic,
+        automatic: setting.policy.fencing.automatic || forgets,
         dates: setting.sources.iter().any(|source| source.dates_boots),
     };
     let world = &life.world;
