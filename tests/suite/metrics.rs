@@ -1,7 +1,7 @@
 //! The metrics follow the state of hosts, operations and messages.
 
 mod behind;
-mod rules;
+pub mod rules;
 
 use ringfence_api::Role;
 use ringfence_bus::{Audience, ClaimReply, Key, Keys, Queue};

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use ringfence_tests::Ground;
+use ringfence_tests::{Ground, eventually};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::plant::{GATE, NAMESPACE, Plant};
+use crate::metrics::numbers_of;
+use crate::metrics::rules::WITH_A_CLUSTER;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -38,6 +40,7 @@ async fn the_gate_object_has_a_node_while_it_is_fenced_and_silent_and_its_marks_
     let policy = json!({ "auto_rejoin": false, "evacuation": { "automatic": true } });
     let plant = Plant::start(Ground::Distributed, policy).await;
     until_gate(&plant, "a gate object without a node", |data| data.is_null());
+    eventually(async || numbers_of(&plant.stack).await.has(WITH_A_CLUSTER)).await;
     // The entry of a node that is no host here.
     let foreign = json!({ "data": { "elsewhere": "3" } });
     block_in_place(|| plant.api().patch(&gate_path(), &foreign).unwrap());

@@ -105,6 +105,9 @@ fn the_queries_of_the_dashboard_are_valid() {
     promtool(&["check", "rules"], file.path());
 }
 
+/// Served where a cluster is watched, as a story of Kubernetes shows.
+pub const WITH_A_CLUSTER: &str = "ringfence_platform_gates";
+
 /// The metrics of the program, which has more than its parts together.
 async fn numbers_of_the_program() -> Numbers {
     let machine = Machine::new();
@@ -141,6 +144,7 @@ async fn names_of_all_metrics() -> BTreeSet<String> {
     let mut there = Numbers::of(&stack.client).await.names();
     there.extend(numbers_of(&stack).await.names());
     there.extend(numbers_of_the_program().await.names());
+    there.insert(WITH_A_CLUSTER.to_owned());
     stack.stop().await;
     there
 }
