@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn output_beyond_the_bound_is_dropped_and_blocks_nobody() {
+    async fn output_beyond_the_bound_is_dropped_and_blocks_no_child() {
         let ended = run(shell("head -c 1000000 /dev/zero"), within(10_000))
             .await
             .unwrap();

@@ -225,7 +225,7 @@ fn see_node(shared: &Shared, node: &NodeObject) {
     });
 }
 
-/// Follows the gate object. A cluster that does not show it is watched all the same.
+/// Follows the gate object. A cluster that does not show it is watched without it.
 async fn follow_gate(client: Client, shared: Arc<Shared>, settings: ClusterSettings) {
     let api: Api<ConfigMap> = Api::namespaced(client, &settings.namespace);
     let config = watcher::Config::default().fields(&format!("metadata.name={}", settings.gate));

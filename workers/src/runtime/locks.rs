@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn devices_that_nobody_uses_are_forgotten() {
+    async fn devices_that_no_attempt_uses_are_forgotten() {
         let locks = DeviceLocks::default();
         for i in 0..100 {
             drop(locks.hold(Some(&i.to_string())).await);

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_come_while_somebody_looks_share_the_next_look() {
+    async fn callers_who_come_during_a_look_share_the_next_one() {
         let seen = Seen::default();
         let looks = AtomicU32::new(0);
         let may_end = Semaphore::new(0);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_looks_at_a_host_are_shared_for_as_long_as_somebody_keeps_them_and_a_little_longer() {
+    fn the_looks_at_a_host_are_shared_for_as_long_as_a_caller_keeps_them_and_a_little_longer() {
         let (looks, begun) = (Looks::default(), Instant::now());
         let known = || looks.0.lock().len();
         let first = looks.of_place("paris", "c1", begun);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_until_nobody_could_take_it_was_to_run() {
+    fn what_ran_until_no_host_could_take_it_was_to_run() {
         let fenced = DateTime::parse_from_rfc3339("2026-01-01T12:30:00Z")
             .unwrap()
             .to_utc();

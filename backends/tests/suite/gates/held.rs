@@ -11,7 +11,7 @@ const COLLECTOR: &str = "system:serviceaccount:kube-system:pod-garbage-collector
 const CONTROLLER: &str = "system:serviceaccount:kube-system:attachdetach-controller";
 
 /// The request is held by this gate alone: while another node is FENCED, and without a gate object. It passes once the node is FENCED,
-/// whoever asks, and for those who may override, with a line in the audit log.
+/// for every user, and for those who may override, with a line in the audit log.
 #[track_caller]
 fn assert_held(request: &Value, by: &str) {
     let closed = judge(request, Some(&json!({ "n2": "7" })));
@@ -36,7 +36,7 @@ fn assert_held(request: &Value, by: &str) {
 }
 
 #[test]
-fn the_forced_deletion_of_a_member_is_held_whoever_asks() {
+fn the_forced_deletion_of_a_member_is_held_for_every_user() {
     for user in ["admin", COLLECTOR, RINGFENCE, "system:node:n2"] {
         assert_held(&delete(user, "pods", &member(), Some(0)), "ringfence-pods");
     }
