@@ -96,6 +96,16 @@ pub fn record_keeper(settings: &Settings) -> Result<Option<RecordKeeper>, CliErr
     }))
 }
 
+/// Checks that no cluster keeps records: a service that shares a database and a broker with others would write around them.
+pub fn refuse_records(service: &str, settings: &Settings) -> Result<(), CliError> {
+    match &settings.kubernetes.records {
+        None => Ok(()),
+        Some(name) => Err(CliError::config(format!(
+            "kubernetes.records is {name:?}, and {service} keeps everything in the database; leave the key out, or run ringfence standalone"
+        ))),
+    }
+}
+
 /// The platforms of the configuration, without a check of the clouds' entries.
 pub fn unchecked(settings: &Settings) -> Result<Vec<Arc<dyn Platform>>, CliError> {
     let clouds = cloud_settings(settings).map(|cloud| Arc::new(Cloud::new(cloud)));

@@ -11,6 +11,7 @@ use super::{hangup, identity, listen, parts, stop};
 use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
+use crate::platforms;
 use crate::traces;
 
 /// Threads that serve requests.
@@ -22,6 +23,7 @@ const RECHECK_EVERY: Duration = Duration::from_secs(30);
 /// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    platforms::refuse_records("api", &settings)?;
     listen::check("api.listen", settings.api.listen)?;
     let tokens = identity::tokens(&settings)?;
     let config = config("api", &settings, settings.api.listen)?;

@@ -11,6 +11,7 @@ use crate::{platforms, traces};
 /// Runs until the process is told to stop.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    platforms::refuse_records("engine", &settings)?;
     metrics::check(&settings)?;
     let operated = platforms::operated(&settings)?;
     let keys = parts::keys(&settings)?;

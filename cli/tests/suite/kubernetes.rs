@@ -60,3 +60,19 @@ fn a_cluster_whose_objects_are_served_has_to_be_a_known_one() {
         "{run:?}"
     );
 }
+
+#[test]
+fn records_are_kept_by_standalone_alone_and_in_a_known_cluster() {
+    let machine = Machine::new()
+        .set("RINGFENCE_KUBERNETES_CLUSTERS", "prod")
+        .set("RINGFENCE_KUBERNETES_RECORDS", "edge");
+    let refused = machine.run(&["standalone", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let told = "kubernetes.records is \"edge\"; one of kubernetes.clusters (prod) is allowed";
+    assert!(refused.err.contains(told), "{refused:?}");
+    for service in ["engine", "api"] {
+        let refused = machine.run(&[service]);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.err.contains("or run ringfence standalone"), "{refused:?}");
+    }
+}
