@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use ringfence_engine::ClockSource;
 use ringfence_tests::{Behaviour, Ground, Receiver, Site, Stack, StackOptions, eventually};
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 use super::subscribe;
 
@@ -50,9 +51,12 @@ async fn every_fault_of_a_receiver_is_reported_and_delays_no_other_receiver(grou
     for ((name, ..), receiver) in faults.iter().zip(&receivers) {
         subscribe(&stack, name, receiver, json!({})).await;
     }
-    let closed = Receiver::start(Behaviour::Takes);
-    subscribe(&stack, "closed", &closed, json!({})).await;
-    drop(closed);
+    // A port that is taken and not listened at: another test could take a free one.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/hook", closed.local_addr().unwrap());
+    let closed_one = json!({ "name": "closed", "url": url });
+    stack.client.post("/subscriptions", closed_one).await.ok(201);
     stack.client.seen("h1", "UP").await.ok(200);
     // Working receivers have their event while the others still fail.
     eventually(async || receivers[4].taken().len() == 1 && receivers[3].taken().len() == 1).await;
