@@ -12,7 +12,7 @@ use ringfence_core::{
     Backend, DEFAULT_ZONE, Host, HostId, HostState, OperationId, Problems, Record, Restored, Unfinished,
     error_chain,
 };
-use ringfence_db::{Begun, Changes, HostWrite, Locking};
+use ringfence_db::{Begun, Changes, Ended, HostWrite, Locking};
 use tokio_util::sync::CancellationToken;
 
 use crate::ids::new_id;
@@ -160,7 +160,7 @@ impl Engine {
             unfinished.extend(begins_anew.map(|begins_anew| (host, begins_anew)));
         }
         for (host, begins_anew) in unfinished {
-            self.begin_anew(host, begins_anew).await;
+            self.begin_anew(host, begins_anew).await?;
         }
         Ok(count)
     }
@@ -214,21 +214,27 @@ impl Engine {
             }],
             ..Changes::default()
         };
-        transaction.commit(&changes).await?;
+        match transaction.commit(&changes).await? {
+            Ended::Committed { .. } => {}
+            Ended::HostsChanged | Ended::Refused { .. } => return Err(EngineError::Interrupted),
+        }
         let state = host.fencing_state();
         tracing::info!(host = host.name, %state, "a host was restored from its record");
         Ok((id, unfinished))
     }
 
-    /// What cannot begin anew is told, and left to a person or to what is automatic.
-    async fn begin_anew(&self, host_id: HostId, unfinished: Unfinished) {
+    /// What the rules refuse now is told, and left to a person or to what is automatic. Where the request could not be made, the operation is
+    /// still on record, and the process has to begin again.
+    async fn begin_anew(&self, host_id: HostId, unfinished: Unfinished) -> Result<(), EngineError> {
         let kind = unfinished.kind;
         match self.try_to_begin_anew(host_id, unfinished).await {
             Ok(()) => tracing::info!(%host_id, %kind, "an operation of the Ringfence before begins anew"),
-            Err(error) => {
-                tracing::warn!(%host_id, %kind, error = %error_chain(&error), "an operation of the Ringfence before cannot begin anew");
+            Err(error @ EngineError::Refused(_)) => {
+                tracing::warn!(%host_id, %kind, error = %error_chain(&error), "an operation of the Ringfence before cannot begin anew; ask for it again");
             }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     async fn try_to_begin_anew(&self, host_id: HostId, unfinished: Unfinished) -> Result<(), EngineError> {
