@@ -22,7 +22,7 @@ use crate::state::{Front, State};
 use crate::streams::{StreamLimits, Streams};
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
-use crate::{ApiError, StartError, hook_feed, idempotency, request, routes};
+use crate::{ApiError, StartError, connections, hook_feed, idempotency, request, routes};
 
 /// How the API serves.
 #[derive(Clone, Debug)]
@@ -83,12 +83,7 @@ impl Application {
         clock: Clock,
         tokens: Tokens,
     ) -> Result<Self, StartError> {
-        let fault = |source| StartError::Listen {
-            address: config.listen.to_string(),
-            source,
-        };
-        let listener = TcpListener::bind(config.listen).map_err(fault)?;
-        let address = listener.local_addr().map_err(fault)?;
+        let (listener, address) = take_address(&config)?;
         let mut exposition = Exposition::new(engine.clone());
         let registry = exposition.registry();
         let keystone = config.keystone.clone();
@@ -176,7 +171,8 @@ impl Application {
                 .default_service(web::to(nothing_here))
         })
         .workers(self.config.threads)
-        .client_request_timeout(Duration::from_secs(10))
+        .keep_alive(connections::IDLE)
+        .client_request_timeout(connections::HEAD_WITHIN)
         // Two events in a row: the second one is not to wait for the listener's acknowledgement of the first.
         .tcp_nodelay(true)
         .shutdown_timeout(5)
@@ -211,6 +207,16 @@ impl Application {
     }
 }
 
+pub(crate) fn take_address(config: &ApiConfig) -> Result<(TcpListener, SocketAddr), StartError> {
+    let fault = |source| StartError::Listen {
+        address: config.listen.to_string(),
+        source,
+    };
+    let listener = TcpListener::bind(config.listen).map_err(fault)?;
+    let address = listener.local_addr().map_err(fault)?;
+    Ok((listener, address))
+}
+
 fn offer(service: &mut ServiceConfig, state: Option<web::Data<State>>, hook: Option<web::Data<Hook>>) {
     if let Some(hook) = hook {
         service.app_data(hook).configure(routes::configure_hook);
@@ -233,12 +239,23 @@ impl Reload {
     pub fn now(&self, now: Timestamp) {
         self.tokens.reload();
         if let Some(Err(error)) = self.tls.as_ref().map(|tls| tls.reload(now)) {
-            tracing::error!(
-                error = &error as &dyn std::error::Error,
-                "the new certificate is refused; the one from before goes on"
-            );
+            refuse_certificate(&error);
         }
     }
+
+    /// Reads certificate and key again if they were changed. What cannot be used is logged, as in [`Self::now`].
+    pub fn certificate_if_changed(&self, now: Timestamp) {
+        if let Some(Err(error)) = self.tls.as_ref().map(|tls| tls.reload_if_changed(now)) {
+            refuse_certificate(&error);
+        }
+    }
+}
+
+fn refuse_certificate(error: &StartError) {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "the new certificate is refused; the one from before goes on"
+    );
 }
 
 fn bad_query(error: actix_web::error::QueryPayloadError, _: &HttpRequest) -> actix_web::Error {

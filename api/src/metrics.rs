@@ -5,7 +5,6 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::{Method, StatusCode};
@@ -18,7 +17,7 @@ use ringfence_engine::{Exposition, METRICS_CONTENT_TYPE};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::StartError;
+use crate::{StartError, connections};
 
 /// What is counted of requests whose path is none of ours.
 const NO_PATH: &str = "(none)";
@@ -156,7 +155,8 @@ impl MetricsListener {
                 .service(web::resource("/metrics").route(web::get().to(alone)))
         })
         .workers(1)
-        .client_request_timeout(Duration::from_secs(10))
+        .keep_alive(connections::IDLE)
+        .client_request_timeout(connections::HEAD_WITHIN)
         .shutdown_timeout(5)
         .disable_signals()
         .listen(self.listener)

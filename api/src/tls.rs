@@ -1,11 +1,12 @@
 //! The certificate and key that the API shows: read at the start, and again when the operator says so.
 
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use ringfence_core::Timestamp;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
@@ -45,7 +46,12 @@ pub struct Validity {
 pub struct ServerTls {
     files: TlsFiles,
     shown: Arc<Shown>,
+    /// When the files that are shown were changed.
+    changed_at: Arc<Mutex<Changed>>,
 }
+
+/// When certificate and key were changed, where that can be told.
+type Changed = [Option<SystemTime>; 2];
 
 impl TlsFiles {
     /// Whether both can be used, and for how long.
@@ -54,6 +60,11 @@ impl TlsFiles {
     /// One cannot be read or holds something else, others may read the key, or the two do not belong together.
     pub fn check(&self) -> Result<Validity, StartError> {
         self.read().map(|(_, validity)| validity)
+    }
+
+    fn changed_at(&self) -> Changed {
+        let at = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+        [at(&self.certificate), at(&self.key)]
     }
 
     fn read(&self) -> Result<(CertifiedKey, Validity), StartError> {
@@ -92,10 +103,27 @@ impl ServerTls {
     /// # Errors
     /// As [`TlsFiles::check`].
     pub fn open(files: TlsFiles, now: Timestamp) -> Result<Self, StartError> {
+        let changed_at = Arc::new(Mutex::new(files.changed_at()));
         let (pair, validity) = files.read()?;
         warn_of_end(&files, validity, now);
         let shown = Arc::new(Shown(RwLock::new(Arc::new(pair))));
-        Ok(Self { files, shown })
+        Ok(Self {
+            files,
+            shown,
+            changed_at,
+        })
+    }
+
+    /// Reads both files again if they were changed since the last look, as [`Self::reload`].
+    ///
+    /// # Errors
+    /// As [`TlsFiles::check`]; the files are not read again before they are changed again.
+    pub fn reload_if_changed(&self, now: Timestamp) -> Result<(), StartError> {
+        let changed_at = self.files.changed_at();
+        if std::mem::replace(&mut *self.changed_at.lock(), changed_at) == changed_at {
+            return Ok(());
+        }
+        self.reload(now)
     }
 
     /// Reads both files again; new connections get what they hold. If they cannot be used, the ones from before go on.
@@ -166,7 +194,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartError> {
     let pem = read(KEY, path)?;
     let metadata = std::fs::metadata(path).map_err(|error| bad(KEY, path, unreadable(&error)))?;
     let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if !is_for_few(metadata.uid(), mode) {
         let why = format!("has mode {mode:04o}; only its owner may read it (chmod 600)");
         return Err(bad(KEY, path, why));
     }
@@ -181,6 +209,11 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartError> {
         };
         bad(KEY, path, why.to_owned())
     })
+}
+
+/// A file of root's may be readable by its group: so Kubernetes mounts a Secret for a service that is not root.
+fn is_for_few(owner: u32, mode: u32) -> bool {
+    mode & 0o077 == 0 || (owner == 0 && mode & 0o037 == 0)
 }
 
 fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, StartError> {
@@ -214,5 +247,20 @@ fn warn_of_end(files: &TlsFiles, validity: Validity, now: Timestamp) {
         tracing::warn!(%certificate, not_after = %validity.not_after, "api.certificate_file has expired; callers will refuse it");
     } else if validity.not_before > now {
         tracing::warn!(%certificate, not_before = %validity.not_before, "api.certificate_file is not valid yet; callers will refuse it");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_for_its_owner_or_for_a_group_that_root_has_chosen() {
+        for (owner, mode) in [(10001, 0o600), (0, 0o400), (0, 0o440), (0, 0o640)] {
+            assert!(is_for_few(owner, mode), "{owner} {mode:o}");
+        }
+        for (owner, mode) in [(10001, 0o640), (10001, 0o440), (0, 0o444), (0, 0o460), (0, 0o644)] {
+            assert!(!is_for_few(owner, mode), "{owner} {mode:o}");
+        }
     }
 }

@@ -48,11 +48,14 @@ pub fn hash_token(token: &str) -> String {
     hex::encode(Sha256::digest(token.as_bytes()))
 }
 
-/// The tokens that work, read again when the file changes.
+/// The tokens that work, read again when a file changes.
 #[derive(Debug)]
-pub struct Tokens {
-    /// `None`: there are none.
-    path: Option<PathBuf>,
+pub struct Tokens(Vec<Watched>);
+
+/// The tokens of one file.
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
     known: Mutex<Known>,
 }
 
@@ -66,6 +69,38 @@ struct Known {
 impl Tokens {
     /// Reads the file.
     pub fn open(path: &Path) -> Result<Self, StartError> {
+        Ok(Self(vec![Watched::open(path)?]))
+    }
+
+    /// Takes the tokens of one more file.
+    pub fn and(mut self, path: &Path) -> Result<Self, StartError> {
+        self.0.push(Watched::open(path)?);
+        Ok(self)
+    }
+
+    /// For an API whose callers come from Keystone only.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whose token it is and what it allows.
+    #[must_use]
+    pub fn find(&self, token: &str, now: Timestamp) -> Option<(String, Role)> {
+        let hash = hash_token(token);
+        self.0.iter().find_map(|file| file.find(&hash, now))
+    }
+
+    /// Reads all files now, changed or not.
+    pub(crate) fn reload(&self) {
+        for file in &self.0 {
+            file.read_again(&mut file.known.lock());
+        }
+    }
+}
+
+impl Watched {
+    fn open(path: &Path) -> Result<Self, StartError> {
         let (file, changed_at) = read(path)?;
         let known = Known {
             file,
@@ -73,30 +108,14 @@ impl Tokens {
             looked_at: Instant::now(),
         };
         Ok(Self {
-            path: Some(path.to_owned()),
+            path: path.to_owned(),
             known: Mutex::new(known),
         })
     }
 
-    /// For an API whose callers come from Keystone only.
-    #[must_use]
-    pub fn none() -> Self {
-        Self {
-            path: None,
-            known: Mutex::new(Known {
-                file: TokenFile::default(),
-                changed_at: None,
-                looked_at: Instant::now(),
-            }),
-        }
-    }
-
-    /// Whose token it is and what it allows.
-    #[must_use]
-    pub fn find(&self, token: &str, now: Timestamp) -> Option<(String, Role)> {
+    fn find(&self, hash: &str, now: Timestamp) -> Option<(String, Role)> {
         let mut known = self.known.lock();
         self.look_again(&mut known);
-        let hash = hash_token(token);
         let is_it = |entry: &&TokenEntry| bool::from(entry.sha256.as_bytes().ct_eq(hash.as_bytes()));
         let entry = known.file.tokens.iter().find(is_it)?;
         let works = entry.expires_at.is_none_or(|expires_at| now < expires_at);
@@ -104,25 +123,18 @@ impl Tokens {
     }
 
     fn look_again(&self, known: &mut Known) {
-        let Some(path) = &self.path else { return };
         if known.looked_at.elapsed() < LOOK_EVERY {
             return;
         }
         known.looked_at = Instant::now();
-        let changed_at = std::fs::metadata(path).and_then(|m| m.modified()).ok();
+        let changed_at = std::fs::metadata(&self.path).and_then(|m| m.modified()).ok();
         if changed_at != known.changed_at {
             self.read_again(known);
         }
     }
 
-    /// Reads the file now, changed or not.
-    pub(crate) fn reload(&self) {
-        self.read_again(&mut self.known.lock());
-    }
-
     fn read_again(&self, known: &mut Known) {
-        let Some(path) = &self.path else { return };
-        match read(path) {
+        match read(&self.path) {
             Ok((file, changed_at)) => {
                 known.file = file;
                 known.changed_at = changed_at;

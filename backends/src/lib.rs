@@ -3,14 +3,19 @@
 //!
 //! Nothing is decided here. Each call has a time limit, and only calls that are safe to repeat are repeated.
 
+mod addresses;
 mod error;
+pub mod http;
 pub mod kubernetes;
 pub mod openstack;
 mod platform;
 mod records;
 mod time_given;
 
+pub use addresses::{ALLOWED_ADDRESSES, Address, Addresses};
 pub use error::BackendError;
-pub use platform::{GateState, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, Unanswered};
+pub use platform::{
+    Departure, GateState, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, Unanswered,
+};
 pub use records::{Records, Writer, WrittenRecord};
 pub use time_given::TimeGiven;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_core::{Backend, Finding, Generation, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep};
+use ringfence_core::{
+    Backend, Finding, Generation, Movable, Outcome, PlatformHost, Poll, Timestamp, WorkloadStep,
+};
 
 use crate::BackendError;
 
@@ -55,6 +57,15 @@ pub trait Platform: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
+    /// Whether a host that a list of the platform does not name has left it for good, as the platform says when it is asked now. A platform that
+    /// cannot tell for certain says so.
+    ///
+    /// # Errors
+    /// The platform is away, or refuses.
+    async fn departure(&self, _: &str) -> Result<Departure, BackendError> {
+        Ok(Departure::NotTold)
+    }
+
     /// Whether the platform can be used. Nothing is changed.
     async fn preflight(&self, now: Timestamp) -> Vec<Preflight>;
 
@@ -66,6 +77,17 @@ pub trait Platform: Send + Sync + Debug {
     async fn carry_out(&self, order: StepOrder<'_>, budget: Duration) -> StepReport;
 }
 
+/// Whether a host has left its platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Nothing of the platform speaks of it any more.
+    Gone,
+    /// Something still does: what.
+    Remains(String),
+    /// The platform cannot tell for certain.
+    NotTold,
+}
+
 /// What holds for one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptHost<'a> {
@@ -73,8 +95,8 @@ pub struct KeptHost<'a> {
     pub host: &'a str,
     /// Its generation.
     pub generation: Generation,
-    /// Whether its workloads may be started elsewhere.
-    pub may_evacuate: bool,
+    /// Which of its workloads may be started elsewhere; `None` if none may.
+    pub movable: Option<Movable>,
     /// Whether the platform has to be kept from starting workloads on it.
     pub is_isolated: bool,
 }
@@ -124,6 +146,8 @@ pub struct StepOrder<'a> {
     pub step: &'a WorkloadStep,
     /// The host.
     pub at: &'a PlatformHost,
+    /// Which workloads may be let go.
+    pub movable: Movable,
     /// The generation of the operation.
     pub generation: Generation,
     /// Whether the platform may yet carry out a request that it has not answered.

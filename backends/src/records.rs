@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use ringfence_core::{Record, Timestamp};
+use ringfence_core::{HostId, Record, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::BackendError;
@@ -50,4 +50,17 @@ pub trait Records: Send + Sync + Debug {
     /// # Errors
     /// The platform is away or refuses, or there is no record.
     async fn writer(&self, host: &str) -> Result<Writer, BackendError>;
+
+    /// Removes the record of a host that was removed, if it is of this host and this process's to write.
+    ///
+    /// # Errors
+    /// The platform is away or refuses.
+    async fn remove(&self, host: &str, id: HostId) -> Result<(), BackendError>;
+
+    /// Whether this process leads, as the platform says at a moment after the call began. If so, no other process had begun to take the
+    /// records over at that moment.
+    ///
+    /// # Errors
+    /// The platform is away or refuses.
+    async fn is_led_here(&self) -> Result<bool, BackendError>;
 }

@@ -4,6 +4,7 @@ pub mod fence;
 pub mod gates;
 pub mod hook;
 pub mod instant;
+pub mod kubernetes;
 pub mod observe;
 pub mod recover;
 pub mod start;

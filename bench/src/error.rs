@@ -42,9 +42,30 @@ pub enum BenchError {
         /// What was found.
         found: String,
     },
+    /// The cluster could not be reached, or has refused.
+    #[error("the cluster's API server failed")]
+    Cluster(#[source] Box<kube::Error>),
+    /// The cluster's address could not be read.
+    #[error("the cluster's kubeconfig cannot be read")]
+    Kubeconfig(#[source] Box<kube::config::KubeconfigError>),
+    /// An object for the cluster is not one of its kind.
+    #[error("an object for the cluster cannot be made")]
+    Object(#[from] serde_json::Error),
     /// A peer did not start.
     #[error(transparent)]
     Lab(#[from] ringfence_lab::LabError),
+}
+
+impl From<kube::Error> for BenchError {
+    fn from(source: kube::Error) -> Self {
+        Self::Cluster(Box::new(source))
+    }
+}
+
+impl From<kube::config::KubeconfigError> for BenchError {
+    fn from(source: kube::config::KubeconfigError) -> Self {
+        Self::Kubeconfig(Box::new(source))
+    }
 }
 
 impl BenchError {

@@ -49,7 +49,8 @@ struct Arguments {
     /// Also measures the long figures: a storm of 10,000 hosts, and Masakari at its defaults
     #[arg(long)]
     full: bool,
-    /// Writes the results to bench/RESULTS.md, those of `recover` into a part of their own; figures that were not measured stay as they are
+    /// Writes the results to bench/RESULTS.md, those of `recover` and of `kubernetes` and `kubernetes-watch` into parts of their own; figures
+    /// that were not measured stay as they are
     #[arg(long)]
     write: bool,
 }
@@ -72,6 +73,10 @@ enum Name {
     Start,
     /// Watching 1,000 hosts of a cloud
     Observe,
+    /// From a node's death to its pods elsewhere in a real Kubernetes, compared with the bare calls of its API
+    Kubernetes,
+    /// Watching 5,000 nodes of a real Kubernetes
+    KubernetesWatch,
     /// From a host's death to its servers elsewhere, compared with Nova and Masakari
     Recover,
 }
@@ -140,6 +145,8 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
                 Name::Hook => Box::pin(cases::hook::measure(&case, ground, report)).await?,
                 Name::Stream => Box::pin(cases::stream::measure(&case, ground, report)).await?,
                 Name::Observe => Box::pin(cases::observe::measure(ground, report)).await?,
+                Name::Kubernetes => Box::pin(cases::kubernetes::measure(&case, ground, report)).await?,
+                Name::KubernetesWatch => Box::pin(cases::kubernetes::measure_watch(ground, report)).await?,
                 Name::Start => Box::pin(cases::start::measure(ground, report)).await?,
                 // Measured above.
                 Name::Recover => {}
@@ -150,12 +157,19 @@ async fn measure(arguments: &Arguments, report: &mut Report) -> Result<(), Bench
 }
 
 async fn write(report: Report) -> Result<(), BenchError> {
-    let [recoveries, rest] = report.split();
     let words: Vec<_> = std::env::args().skip(1).collect();
     let machine = machine::describe(&words).await?;
-    let part = |report: &Report| (!report.is_empty()).then(|| format!("{machine}\n{}", report.markdown()));
+    let part = |report: Report| format!("{machine}\n{}", report.markdown());
+    let parts = report
+        .by_case()
+        .into_iter()
+        .map(|(case, report)| (case, part(report)));
+    let names = Name::value_variants()
+        .iter()
+        .filter_map(ValueEnum::to_possible_value);
+    let order: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/RESULTS.md");
     let before = std::fs::read_to_string(path).unwrap_or_default();
-    let page = page::renewed(&before, part(&rest), part(&recoveries));
+    let page = page::renewed(&before, &order, &parts.collect());
     std::fs::write(path, page).map_err(BenchError::system(format!("write {path}")))
 }

@@ -1,36 +1,47 @@
-//! The page with the results. Recoveries need a cloud and half an hour, so they have a part of their own; each part stays as it is until it
-//! is measured again.
+//! The page with the results: a part for each case, which stays as it is until the case is measured again.
 
-const HEAD: &str = "# Results\n\nWritten by `cargo xtask bench --write`; [README.md](README.md) says what is measured and how.\n\n";
-const RECOVERIES: &str = "\n# Recoveries\n\nOf a host's servers, on a real Nova.\n\n";
+use std::collections::BTreeMap;
 
-/// The page with the new parts.
-pub fn renewed(before: &str, results: Option<String>, recoveries: Option<String>) -> String {
-    let before = before.strip_prefix(HEAD).unwrap_or(before);
-    let (old_results, old_recoveries) = before.split_once(RECOVERIES).unwrap_or((before, ""));
-    let results = results.unwrap_or_else(|| old_results.to_owned());
-    let recoveries = recoveries.unwrap_or_else(|| old_recoveries.to_owned());
-    format!(
-        "{HEAD}{}\n{RECOVERIES}{}\n",
-        results.trim_end(),
-        recoveries.trim_end()
-    )
+const HEAD: &str = "# Results\n\nWritten by `cargo xtask bench --write`; [README.md](README.md) says what is measured and how.\n";
+
+/// The page with these parts in place of former ones, each under the name of its case, in the order of all cases.
+pub fn renewed(before: &str, order: &[String], new: &BTreeMap<&str, String>) -> String {
+    let mut page = HEAD.to_owned();
+    for case in order {
+        let part = new
+            .get(case.as_str())
+            .map(String::as_str)
+            .or_else(|| part_of(before, case));
+        if let Some(part) = part {
+            page.push_str(&format!("\n## {case}\n\n{}\n", part.trim()));
+        }
+    }
+    page
+}
+
+fn part_of<'a>(page: &'a str, case: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("\n## {case}\n"))?;
+    Some(rest.split_once("\n## ").map_or(rest, |(part, _)| part))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::renewed;
+    use super::*;
+
+    fn page(before: &str, new: &[(&'static str, &str)]) -> String {
+        let order = ["fence", "storm", "storm-watch"].map(str::to_owned);
+        let new = new.iter().map(|(case, part)| (*case, (*part).to_owned()));
+        renewed(before, &order, &new.collect())
+    }
 
     #[test]
-    fn what_was_not_measured_stays() {
-        let some = |text: &str| Some(text.to_owned());
-        let first = renewed("", some("a fence\n"), None);
-        let both = renewed(&first, None, some("a recovery\n"));
-        let mut parts = both.split("\n# Recoveries\n");
-        assert!(parts.next().unwrap().ends_with("\n\na fence\n"), "{both}");
-        assert!(parts.next().unwrap().ends_with("\n\na recovery\n"), "{both}");
-        assert_eq!(renewed(&both, None, None), both);
-        let again = renewed(&both, some("another fence"), None);
-        assert_eq!(again, both.replace("a fence", "another fence"));
+    fn what_was_not_measured_stays_and_each_case_has_its_place() {
+        let first = page("", &[("storm", "a storm\n\n### Figures\n\nmany\n")]);
+        let all = page(&first, &[("storm-watch", "a watch"), ("fence", "a fence")]);
+        let parts = "\n## fence\n\na fence\n\n## storm\n\na storm\n\n### Figures\n\nmany\n\n## storm-watch\n\na watch\n";
+        assert_eq!(all, format!("{HEAD}{parts}"));
+        assert_eq!(page(&all, &[]), all);
+        let again = page(&all, &[("storm-watch", "another watch")]);
+        assert_eq!(again, all.replace("a watch", "another watch"));
     }
 }

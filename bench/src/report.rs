@@ -1,5 +1,6 @@
 //! The figures of a run: a JSON line each for programs, a table for people.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use comfy_table::{CellAlignment, presets};
@@ -8,9 +9,6 @@ use serde::Serialize;
 
 use crate::error::BenchError;
 use crate::statistics::Summary;
-
-/// The case that needs a cloud.
-pub const RECOVER: &str = "recover";
 
 /// The target of a figure.
 #[derive(Clone, Debug, Serialize)]
@@ -114,7 +112,8 @@ pub fn ground_name(ground: Ground) -> &'static str {
 #[derive(Default)]
 pub struct Report {
     figures: Vec<Figure>,
-    skipped: Vec<String>,
+    /// What was not measured: the case, and why.
+    skipped: Vec<(&'static str, String)>,
 }
 
 impl Report {
@@ -139,28 +138,24 @@ impl Report {
     }
 
     /// Notes why something was not measured.
-    pub fn skip(&mut self, why: impl Into<String>) {
+    pub fn skip(&mut self, case: &'static str, why: impl Into<String>) {
         let why = why.into();
-        tell(&format!("skipped: {why}"));
-        self.skipped.push(why);
+        tell(&format!("skipped: {case}: {why}"));
+        self.skipped.push((case, why));
     }
 
-    /// The report on recoveries on a cloud, and the report on the rest.
-    pub fn split(self) -> [Self; 2] {
-        let (figures_of, figures) = self
-            .figures
-            .into_iter()
-            .partition(|figure| figure.case == RECOVER);
-        let (skipped_of, skipped) = self.skipped.into_iter().partition(|why| why.starts_with(RECOVER));
-        let recoveries = Self {
-            figures: figures_of,
-            skipped: skipped_of,
-        };
-        [recoveries, Self { figures, skipped }]
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.figures.is_empty()
+    /// The report on each case that was measured.
+    pub fn by_case(self) -> BTreeMap<&'static str, Self> {
+        let mut reports: BTreeMap<_, Self> = BTreeMap::new();
+        for figure in self.figures {
+            reports.entry(figure.case).or_default().figures.push(figure);
+        }
+        for (case, why) in self.skipped {
+            if let Some(report) = reports.get_mut(case) {
+                report.skipped.push((case, why));
+            }
+        }
+        reports
     }
 
     fn targets(&self) -> impl Iterator<Item = (&Figure, &Target)> {
@@ -184,7 +179,7 @@ impl Report {
             self.figures_table(presets::ASCII_MARKDOWN),
             self.targets_table(presets::ASCII_MARKDOWN),
         );
-        let notes: Vec<_> = self
+        let mut notes: Vec<_> = self
             .figures
             .iter()
             .filter_map(|figure| {
@@ -195,10 +190,13 @@ impl Report {
                     figure.note.as_ref()?
                 ))
             })
-            .chain(self.skipped.iter().map(|why| format!("- Skipped: {why}")))
+            .chain(self.skipped.iter().map(|(_, why)| format!("- Skipped: {why}")))
             .collect();
+        // Both grounds have most notes.
+        let mut told = BTreeSet::new();
+        notes.retain(|note| told.insert(note.clone()));
         format!(
-            "## Targets\n\n{targets}\n\n## Figures\n\n{figures}\n\n{}\n",
+            "### Targets\n\n{targets}\n\n### Figures\n\n{figures}\n\n{}\n",
             notes.join("\n")
         )
     }

@@ -60,7 +60,7 @@ pub struct StandaloneArgs {
     /// The data directory
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<String>,
-    /// Where to listen, on this machine only; port 0 takes any free one
+    /// Where to listen, on this machine only unless api.certificate_file is set; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
     /// The configuration.

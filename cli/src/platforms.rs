@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use ringfence_backends::Platform;
-use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
+use ringfence_backends::kubernetes::{Cluster, ClusterSettings, ClusterUses, VolumeSettings};
 use ringfence_backends::openstack::{Cloud, CloudSettings, Nova};
 use ringfence_engine::ObserverConfig;
-use ringfence_scheduler_hook::{PodLookup, PodToEvict};
+use ringfence_operator::HookClusters;
+use ringfence_scheduler_hook::ClusterLookup;
 
 use crate::config::Settings;
 use crate::error::CliError;
@@ -58,22 +59,28 @@ pub fn watched(settings: &Settings) -> Result<Watched, CliError> {
     let (openstack, kubernetes) = (&settings.openstack, &settings.kubernetes);
     let clouds = clouds(settings)?;
     let adopted = adopted(settings)?;
-    let watch = |platform: Arc<dyn Platform>, (poll_s, down_after_s): (u64, u64)| {
+    let remove_after = Some(kubernetes.remove_after_s).filter(|seconds| *seconds > 0);
+    let remove_after = remove_after.map(|seconds| TimeDelta::seconds(i64::try_from(seconds).unwrap_or(3600)));
+    let watch = |platform: Arc<dyn Platform>, (poll_s, down_after_s): (u64, u64), remove_after| {
         let config = ObserverConfig {
             every: Duration::from_secs(poll_s),
             down_after: TimeDelta::seconds(i64::try_from(down_after_s).unwrap_or(60)),
             adopt: adopted.get(platform.name()).cloned(),
+            remove_after,
         };
         (platform, config)
     };
     let platforms = with(&clouds, &clusters(settings)?)?.into_iter().enumerate();
     let watched = platforms.map(|(at, platform)| {
         let is_cloud = at < clouds.len();
-        let times = match is_cloud {
-            true => (openstack.poll_s, openstack.down_after_s),
-            false => (kubernetes.poll_s, kubernetes.down_after_s),
-        };
-        watch(platform, times)
+        match is_cloud {
+            true => watch(platform, (openstack.poll_s, openstack.down_after_s), None),
+            false => watch(
+                platform,
+                (kubernetes.poll_s, kubernetes.down_after_s),
+                remove_after,
+            ),
+        }
     });
     Ok(watched.collect())
 }
@@ -143,17 +150,55 @@ fn cluster_settings(settings: &Settings) -> Result<Vec<ClusterSettings>, CliErro
         &own.contexts,
         ("kubernetes.clusters", &own.clusters),
     )?;
+    let volumes = VolumeSettings {
+        label: fenced_label(&own.fenced_label)?,
+        storageos_secret: own.storageos_secret.clone(),
+        longhorn_namespace: own.longhorn_namespace.clone(),
+        poll: Duration::from_secs(own.volume_poll_s),
+    };
     let cluster = |name: &String| ClusterSettings {
         name: name.clone(),
         kubeconfig: own.kubeconfig.clone(),
         context: Some(contexts.get(name).unwrap_or(name).clone()),
         namespace: own.namespace.clone(),
+        fenced_storage: own.fenced_storage.clone(),
         gate: own.gate.clone(),
         timeout: Duration::from_millis(own.timeout_ms),
         down_after: Duration::from_secs(own.down_after_s),
         ready_for: Duration::from_secs(own.ready_for_s),
+        volumes: volumes.clone(),
+        uses: ClusterUses {
+            has_operator: own.operator.contains(name),
+            has_records: own.records.as_ref() == Some(name),
+        },
     };
     Ok(own.clusters.iter().map(cluster).collect())
+}
+
+/// `KEY=VALUE`, as labels of Kubernetes are, or `none`.
+fn fenced_label(text: &str) -> Result<Option<(String, String)>, CliError> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let is_word = |word: &str| {
+        let is_end = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        let mut chars = word.chars();
+        let ends = is_end(chars.next()) && is_end(word.chars().last());
+        ends && word.len() <= 253
+            && word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let label = text.split_once('=').filter(|(key, value)| {
+        let (prefix, name) = key.split_once('/').unwrap_or(("k", key));
+        is_word(prefix) && is_word(name) && name.len() <= 63 && is_word(value) && value.len() <= 63
+    });
+    let (key, value) = label.ok_or_else(|| {
+        CliError::config(format!(
+            "kubernetes.fenced_label is {text:?}; a label KEY=VALUE is allowed, such as storageos.com/fenced=true, or none"
+        ))
+    })?;
+    Ok(Some((key.to_owned(), value.to_owned())))
 }
 
 /// The clusters whose objects are served.
@@ -170,29 +215,9 @@ pub fn operated(settings: &Settings) -> Result<Vec<ClusterSettings>, CliError> {
     Ok(clusters)
 }
 
-/// Looks up pods of the clusters of the configuration. No call is made yet.
-pub fn pods(settings: &Settings) -> Result<PodLookup, CliError> {
-    let clusters = clusters(settings)?.into_iter();
-    let by_name = clusters.map(|cluster| (cluster.name().to_owned(), cluster));
-    Ok(pods_of(by_name.collect()))
-}
-
-fn pods_of(clusters: BTreeMap<String, Arc<Cluster>>) -> PodLookup {
-    PodLookup::new(move |cluster, namespace, name| {
-        let found = clusters.get(cluster).cloned();
-        let (cluster, namespace, name) = (cluster.to_owned(), namespace.to_owned(), name.to_owned());
-        Box::pin(async move {
-            let found = found.ok_or_else(|| format!("{cluster} is none of kubernetes.clusters"))?;
-            let pod = found.pod_to_evict(&namespace, &name).await;
-            let pod = pod.map_err(|error| error.to_string())?;
-            Ok(pod.map(|pod| PodToEvict {
-                node: pod.node,
-                grace_s: pod.grace_s,
-                is_guarded: pod.is_guarded,
-                is_finished: pod.is_finished,
-            }))
-        })
-    })
+/// Asks the clusters of the configuration. No call is made yet.
+pub fn lookup(settings: &Settings) -> Result<ClusterLookup, CliError> {
+    Ok(ClusterLookup::new(HookClusters::new(clusters(settings)?)))
 }
 
 /// The cluster of the configuration that `field` names. No call is made.
@@ -239,4 +264,28 @@ fn pairs(
         }
     }
     Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_a_key_and_a_value_or_none() {
+        let label = |key: &str, value: &str| Some((key.to_owned(), value.to_owned()));
+        for (text, read) in [
+            ("storageos.com/fenced=true", label("storageos.com/fenced", "true")),
+            ("ha=1", label("ha", "1")),
+            ("none", None),
+        ] {
+            assert_eq!(fenced_label(text).unwrap(), read);
+        }
+        for text in ["", "fenced", "=true", "a/b/c=true", "a b=true", "ha=", "-ha=true"] {
+            let told = fenced_label(text).unwrap_err().to_string();
+            assert!(
+                told.contains("kubernetes.fenced_label") && told.contains("KEY=VALUE"),
+                "{told}"
+            );
+        }
+    }
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AttemptId, Event, FencingKind, FrozenMethod, Generation, HostId, HostState, Operation, OperationId,
-    PlatformHost, TaskKind, Timestamp, WorkloadStep,
+    AttemptId, Event, FencingKind, FrozenMethod, Generation, HostId, HostState, Movable, Operation,
+    OperationId, PlatformHost, TaskKind, Timestamp, WorkloadStep,
 };
 
 /// What a worker is to do.
@@ -25,6 +25,8 @@ pub enum Job {
         step: WorkloadStep,
         /// Of which host of which platform.
         at: PlatformHost,
+        /// Which workloads may be let go, as things are.
+        movable: Movable,
     },
 }
 

@@ -34,6 +34,9 @@ pub struct EvacuationPolicy {
     pub priority_key: String,
     /// Workloads of one host that are moved at one time, 1 to 64.
     pub at_once: u32,
+    /// Workloads of one host whose move is begun within a second, 0 to 64; 0: as many as `at_once` allows.
+    #[serde(skip_serializing_if = "is_unlimited")]
+    pub per_second: u32,
     /// Seconds that one workload may take, 10 to 900.
     pub timeout_s: u32,
     /// How often a move that failed is tried again, 0 to 10.
@@ -56,6 +59,7 @@ impl Default for EvacuationPolicy {
             metadata_key: "HA_Enabled".to_owned(),
             priority_key: "evacuation_priority".to_owned(),
             at_once: 16,
+            per_second: 0,
             timeout_s: 300,
             retries: 2,
             stopped: true,
@@ -106,6 +110,7 @@ impl EvacuationPolicy {
             }
         };
         range("at_once", self.at_once, 1, 64);
+        range("per_second", self.per_second, 0, 64);
         range("timeout_s", self.timeout_s, 10, 900);
         range("retries", self.retries, 0, 10);
         for (field, key) in [
@@ -148,6 +153,11 @@ fn check_key(field: &str, key: &str, problems: &mut Problems) {
             format!("is {key:?}; 1 to {MAX_KEY_CHARS} characters without control characters are allowed"),
         );
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_unlimited(per_second: &u32) -> bool {
+    *per_second == 0
 }
 
 /// As people write it in metadata.

@@ -24,6 +24,9 @@ pub struct Fence {
     pub off_until: Option<Timestamp>,
     /// Whether a scheduler or an evacuation has begun to start its workloads elsewhere.
     pub is_evacuation_begun: bool,
+    /// Whether its last evacuation has ended, and well.
+    #[serde(default)]
+    pub is_emptied: bool,
 }
 
 impl Fence {

@@ -59,6 +59,10 @@ guards! {
     LifeEndsProof,
     /// A sign of life of a source whose clock is behind came later than it says.
     LateSourceIsLate,
+    /// A sign of life with a date from before the clock was set may be newer than what was noted then.
+    LifeSinceClockSet,
+    /// A reading for a claim from before the clock was set is of a time that is not known.
+    ReadSinceClockSet,
     /// A sign of life that came so shortly before a reading that two clocks cannot tell counts as after it.
     ClocksApart,
     /// A sign of life after a reading of power makes it count no more.
@@ -123,6 +127,16 @@ guards! {
     ClaimWaitsForOpposite,
     /// A move cannot be claimed while the evacuate gate is closed.
     ClaimOfMoveNeedsGate,
+    /// The platform is told that a host is down as long as the fence holds.
+    MarkDownNeedsFence,
+    /// A step that lets workloads go is not carried out by more than what is proven.
+    StepKnowsWhatIsProven,
+    /// How late the reports of a source are has to be learnt anew with the database.
+    RestoredMayBeLate,
+    /// What a proof that came after FENCED allows to be let go has to wait until what was written has landed.
+    LaterProofSettles,
+    /// Nothing is released to a host whose workloads are being let go.
+    ReleaseWaitsForSteps,
     /// No move begins while the evacuate gate is closed.
     MoveNeedsGate,
     /// A workload is moved by one request at a time.
@@ -133,8 +147,8 @@ guards! {
     HoldEnds,
     /// Power cannot be switched on while an evacuation is to come first.
     ClaimOfPowerWaits,
-    /// A worker that follows a move is stopped when the fence holds no more.
-    RenewalOfMoveNeedsFence,
+    /// A worker that lets workloads go is stopped when the fence holds no more.
+    RenewalOfStepNeedsFence,
     /// A command that was given up is waited for as long as its device may carry it out.
     CommandLingers,
     /// What was read back after a second command may be the first one's doing: the second one may come yet.
@@ -163,6 +177,16 @@ guards! {
     WordNamesGeneration,
     /// A person's word waits for what may undo it.
     WordWaitsForUndoing,
+    /// What may have undone a person's word before it was heard makes it count no more.
+    UndoingEndsWord,
+    /// A sign of life after a person's word, and before it is heard, makes it count no more.
+    LifeEndsWord,
+    /// How old a person's word is has to be known.
+    WordIsDated,
+    /// What has to outlive a process is on record before it takes effect.
+    ChangeIsOnRecord,
+    /// A word from before the host was taken in says nothing: whether it was alive since is not known.
+    WordOfKnownHost,
     /// A confirmed release by hand waits for tasks that may still take.
     HandWaitsForFencing,
     /// What a fence rests on is released by a rejoin.
@@ -215,6 +239,8 @@ guards! {
     RecordKeepsInFlight,
     /// Moves of workloads that may be under way outlive the database.
     RecordKeepsMoves,
+    /// What a proven fence has left to do is on record.
+    RecordKeepsRestOfFence,
     /// Which sources have heard a host, and which boots they saw, outlives the database.
     RecordKeepsWitnesses,
 }

@@ -260,11 +260,15 @@ impl Host {
     }
 
     /// The first attempt that may still be acting and that `kind` must not overlap with: one that acts on the resource of `kind` in the
-    /// opposite direction, or one that starts a workload elsewhere while `kind` releases something to the host.
+    /// opposite direction, or one that lets workloads go while `kind` releases something to the host.
     #[must_use]
     pub fn opposite_in_flight(&self, kind: TaskKind, now: Timestamp) -> Option<&InFlight> {
         let is_opposite = |other: TaskKind| match (other, kind) {
-            (TaskKind::Step(StepKind::Move), _) => kind.releases() || kind == StepKind::CleanUp,
+            (TaskKind::Step(step), _)
+                if step.lets_go() && (step == StepKind::Move || on(Guard::ReleaseWaitsForSteps)) =>
+            {
+                kind.releases() || kind == StepKind::CleanUp
+            }
             (TaskKind::Fencing(other), TaskKind::Fencing(kind)) => {
                 other.resource() == kind.resource() && other.releases() != kind.releases()
             }
@@ -277,6 +281,12 @@ impl Host {
         self.in_flight
             .iter()
             .find(|f| f.until > now && !f.only_looks && is_opposite(f.kind))
+    }
+
+    /// Whether what was proven of the host has ended, so that nothing more of it may be let go.
+    #[must_use]
+    pub fn is_back(&self) -> bool {
+        self.failure_state == FailureState::Up || self.good_fence().is_none()
     }
 
     /// Whether nothing that was started on it can still be there: it was proven to have stopped, and was not seen since.

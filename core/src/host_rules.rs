@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::method::check_parameters;
-use crate::{Backend, Host, HostState, Parameters, Problems, Refusal, validate_name, validate_zone};
+use crate::{
+    Backend, Host, HostState, Parameters, Problems, Refusal, Timestamp, validate_name, validate_zone,
+};
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
 const MAX_METHODS: usize = 72;
@@ -66,8 +68,9 @@ pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
 /// Whether a host may be removed: nothing is remembered for it that something outside depends on.
 ///
 /// # Errors
-/// A live operation, FENCED, or applied fencing of a fence that was stopped.
-pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
+/// A live operation, FENCED, applied fencing of a fence that was stopped, or an attempt that may still act on the host: another host of its name
+/// would not know of what that does.
+pub fn may_remove(state: &HostState, now: Timestamp) -> Result<(), Refusal> {
     if let Some(live) = state.operation.as_ref().filter(|o| o.status.is_live()) {
         return Err(Refusal::live(live));
     }
@@ -77,6 +80,11 @@ pub fn may_remove(state: &HostState) -> Result<(), Refusal> {
     if !state.host.applied.is_empty() {
         return Err(Refusal::HostState(
             "partly fenced by an operation that was stopped; rejoin it before it is removed",
+        ));
+    }
+    if state.host.in_flight.iter().any(|acting| acting.until > now) {
+        return Err(Refusal::HostState(
+            "acted on by an attempt whose time is not over; remove it later",
         ));
     }
     Ok(())

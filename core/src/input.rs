@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AttemptId, Finding, FrozenPlan, Generation, HostId, Neighbourhood, Observation, OperationId, Outcome,
-    Report, Resource, SufficientSet, TaskKind, Timestamp,
+    AttemptId, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation, OperationId,
+    Outcome, Report, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -120,6 +120,8 @@ pub enum Input {
         operation_id: OperationId,
         /// The generation that the person looked at.
         generation: Generation,
+        /// When the person said so: it says nothing of what came after that.
+        said_at: Timestamp,
         /// Why.
         reason: String,
         /// Who says so.
@@ -148,6 +150,18 @@ pub enum Input {
         reason: String,
         /// Who asks.
         actor: Actor,
+    },
+    /// Go on with an evacuation that was live when its engine lost the database. It begins although nothing has seen the host yet, and moves
+    /// nothing before the gate is open.
+    ResumeEvacuation {
+        /// For the operation.
+        operation_id: OperationId,
+        /// Why it was asked for.
+        reason: String,
+        /// Who asked.
+        actor: Actor,
+        /// What was left to do on the host's devices.
+        left: Vec<FrozenTask>,
     },
     /// An admin confirms that applied fencing was released by hand, or is gone with its device.
     ConfirmReleased {

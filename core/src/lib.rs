@@ -5,12 +5,15 @@
 //! state with the [`Effect`]s that have to be committed together with it, or a [`Refusal`].
 
 mod attempt;
+mod boot_watch;
 mod boots;
 mod by_scope;
 mod census;
 mod check;
+mod cluster;
 mod decide;
 mod delivery;
+mod departures;
 mod driver;
 mod effect;
 mod error_chain;
@@ -25,7 +28,9 @@ mod host;
 mod host_rules;
 mod ids;
 mod input;
+mod latecomers;
 mod method;
+mod movable;
 mod name;
 mod observation;
 mod operation;
@@ -55,12 +60,15 @@ mod workload;
 mod workload_step;
 
 pub use attempt::{Attempt, AttemptBy, AttemptStatus, Outcome};
+pub use boot_watch::{BootSighting, BootSign, BootWatch};
 pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
 pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
 pub use check::{CheckAnswer, CheckOutcome, LastCheck};
+pub use cluster::{ClusterUser, PodToEvict};
 pub use decide::decide;
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
+pub use departures::{Departures, Resident, departures, may_remove_departed};
 pub use driver::{Allowed, Catalogue, Declaration, Others, Parameter, Place, Role, Secret, value_of};
 pub use effect::{Decision, Dispatch, Effect, Job, Note, Reply};
 pub use error_chain::error_chain;
@@ -85,7 +93,9 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
-pub use method::{Method, MethodTimes, Parameters, SecretReference, validate_method};
+pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
+pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};
+pub use movable::{Movable, NamedToGo, gate_of_all, gate_of_named, movable_now, proven_movable};
 pub use name::{
     MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_ZONE_CHARS, validate_name, validate_reason, validate_zone,
 };
@@ -95,14 +105,15 @@ pub use operation::{
 };
 pub use own_device::target_key;
 pub use plan::{
-    Level, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets, validate_plan,
+    Level, MAX_DELAY_S, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets,
+    validate_plan,
 };
 pub(crate) use platform::step_times;
 pub use problem::{Problem, Problems};
 pub use proof::{Proof, ProofKind};
 pub use provider_id::{Metal3Host, ProviderId, ProviderIdError};
-pub use record::{Record, Restored, Unfinished};
-pub use refusal::Refusal;
+pub use record::{Due, Record, Restored, Unfinished};
+pub use refusal::{Refusal, WORD_COUNTS_S};
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
 pub use segment::{Segment, SegmentPolicy, validate_policy};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, AttemptId, FencingKind, FrozenMethod, Generation, HostId, OperationId, PlatformHost, Proof,
-    SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
+    Attempt, AttemptId, FencingKind, FrozenMethod, Generation, HostId, Movable, OperationId, PlatformHost,
+    Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
 };
 
 /// What an operation is for.
@@ -131,6 +131,9 @@ pub struct EvacuationWork {
     pub spares: u32,
     /// Whether the last listing may not have named all.
     pub is_cut: bool,
+    /// Which workloads could be moved when the backend was asked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_for: Option<Movable>,
     /// Since when the gate has been closed, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Timestamp>,
@@ -206,6 +209,14 @@ impl Operation {
     #[must_use]
     pub fn is_held_by_brake(&self) -> bool {
         self.fence().is_some_and(|fence| fence.is_held_by_brake)
+    }
+
+    /// What belongs to it as an evacuation, if it is one.
+    pub(crate) fn evacuation(&self) -> Option<&EvacuationWork> {
+        match &self.work {
+            Work::Evacuation(evacuation) => Some(evacuation),
+            Work::Fence(_) | Work::Rejoin(_) => None,
+        }
     }
 
     /// What belongs to it as an evacuation, if it is one.

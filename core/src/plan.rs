@@ -16,7 +16,7 @@ const MAX_METHODS: usize = 8;
 /// The highest level.
 const MAX_LEVEL: u8 = 9;
 /// The longest delay of a stage.
-const MAX_DELAY_S: u32 = 3600;
+pub const MAX_DELAY_S: u32 = 3600;
 /// The most sufficient sets.
 const MAX_SETS: usize = 16;
 

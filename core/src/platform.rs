@@ -6,6 +6,9 @@ use crate::{Backend, EvacuationPolicy, Host, HostState, MethodTimes, PlatformHos
 const LONGEST_ATTEMPT_S: u32 = 300;
 /// The longest that all attempts at one step may take, in seconds.
 const LONGEST_S: u32 = 900;
+/// The longest that one attempt at a move may take where it is one deletion, in seconds. A host is not taken back before an attempt whose worker has
+/// vanished is over.
+const LONGEST_DELETION_S: u32 = 30;
 
 impl Backend {
     /// A platform's name with its sort before it, as reports, attempts and requests name it.
@@ -50,9 +53,10 @@ pub(crate) fn platform_of(state: &HostState) -> Option<PlatformHost> {
     })
 }
 
-/// The time that a step has.
-pub(crate) fn step_times(kind: StepKind, policy: &SegmentPolicy) -> MethodTimes {
+/// The time that a step has on a platform of this sort.
+pub(crate) fn step_times(kind: StepKind, backend: Backend, policy: &SegmentPolicy) -> MethodTimes {
     match kind {
+        StepKind::Move if backend.starts_by_itself() => times_of_a_deletion(&policy.evacuation),
         StepKind::Move => times_of_a_move(&policy.evacuation),
         // The host's own agent has to do it, which begins when it has started.
         StepKind::CleanUp | StepKind::MarkUp | StepKind::Start => MethodTimes {
@@ -82,6 +86,17 @@ fn times_of_a_move(policy: &EvacuationPolicy) -> MethodTimes {
         retries: policy.retries,
         pause_ms: 1_000,
         ..MethodTimes::default()
+    }
+}
+
+/// All the time for one workload, in short attempts.
+fn times_of_a_deletion(policy: &EvacuationPolicy) -> MethodTimes {
+    let whole = times_of_a_move(policy);
+    let attempt_timeout_s = whole.attempt_timeout_s.min(LONGEST_DELETION_S);
+    MethodTimes {
+        attempt_timeout_s,
+        retries: whole.timeout_s / attempt_timeout_s.max(1),
+        ..whole
     }
 }
 

@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::decide;
 use crate::guard::{Guard, on};
+use crate::platform::platform_of;
 use crate::{
     Actor, Applied, AttemptId, Boots, Fence, FenceWork, FrozenPlan, FrozenStage, FrozenTask, Generation,
     Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind, OperationStatus,
-    SegmentPolicy, StepKind, Task, TaskKind, TaskWork, Timestamp, Work,
+    StepKind, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
 /// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a
 /// span of so many seconds, so that it is not written for each.
-const MOVES_SPAN_S: i64 = 60;
+const MOVES_SPAN_S: i64 = 30;
 
 /// The record of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +70,17 @@ pub struct Unfinished {
     /// A person said that the host was booted anew, where it is a rejoin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_boot_confirmed: bool,
+    /// What is left to do on the devices of a host that is FENCED: to switch its power on, for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<FrozenTask>,
+    /// The number of the last attempt at the fence that was proven, where that goes on: another number names another attempt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub last_attempt: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Record {
@@ -103,7 +116,7 @@ impl Record {
             } else {
                 BTreeMap::new()
             },
-            unfinished: live.and_then(unfinished),
+            unfinished: live.and_then(|live| unfinished(live, host)),
         })
     }
 
@@ -112,10 +125,7 @@ impl Record {
     pub fn restore(self, fresh: HostState, written_at: Timestamp) -> Restored {
         let mut sources = fresh.host.sources;
         sources.restore(self.witnesses, written_at);
-        let proven_by = self
-            .fence
-            .as_ref()
-            .map(|fence| proven_by(fence, self.host_id, &fresh.policy));
+        let fence = self.fence.clone();
         let host = Host {
             id: self.host_id,
             generation: self.generation,
@@ -129,10 +139,42 @@ impl Record {
             updated_at: fresh.host.updated_at.max(written_at),
             ..fresh.host
         };
+        let state = HostState { host, ..fresh };
+        let (rest, unfinished) = match self.unfinished {
+            Some(unfinished) if unfinished.is_rest_of_fence(&state.host) => (Some(unfinished), None),
+            unfinished => (None, unfinished),
+        };
+        let proven_by = fence.map(|fence| proven_by(fence, rest, &state));
         Restored {
-            host,
+            host: state.host,
             proven_by,
-            unfinished: self.unfinished,
+            unfinished,
+        }
+    }
+}
+
+/// What has to be so before a decision takes effect: another process may have taken the records over meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing: what the decision changes may be forgotten.
+    Nothing,
+    /// The record is still this process's to write.
+    Own,
+    /// This record is written, by the process that has written or taken over the one before.
+    Written(Box<Record>),
+}
+
+impl Due {
+    /// Before a decision that makes the host this one. `written` is the record as this process has written or read it last; `is_claimed`: a
+    /// worker is to act upon it.
+    #[must_use]
+    pub fn before(written: Option<&Record>, state: &HostState, is_claimed: bool) -> Self {
+        match Record::of(state) {
+            Some(record) if Some(&record) != written && on(Guard::ChangeIsOnRecord) => {
+                Self::Written(Box::new(record))
+            }
+            Some(_) if is_claimed => Self::Own,
+            Some(_) | None => Self::Nothing,
         }
     }
 }
@@ -142,31 +184,32 @@ impl Record {
 pub struct Restored {
     /// The host: UNKNOWN, and as fenced as the record says.
     pub host: Host,
-    /// The operation that has proven its fence, as far as it is known.
+    /// The operation that has proven its fence, as far as it is known. It is live where something of it is left to do.
     pub proven_by: Option<Operation>,
-    /// The operation that was live.
+    /// The operation that was live, where it is another one: its request.
     pub unfinished: Option<Unfinished>,
 }
 
-fn proven_by(fence: &Fence, host_id: HostId, policy: &SegmentPolicy) -> Operation {
+/// With `rest` the operation is live, and goes on with that.
+fn proven_by(fence: Fence, rest: Option<Unfinished>, state: &HostState) -> Operation {
     let work = Work::Fence(FenceWork {
         plan: None,
-        sufficient_sets: fence.sets.clone(),
+        sufficient_sets: fence.sets,
         is_held_by_brake: false,
     });
-    Operation {
+    let over = Operation {
         id: fence.operation_id,
-        host_id,
+        host_id: state.host.id,
         work,
         status: OperationStatus::Succeeded,
         detail: "restored from the record of the host; its tasks are not known any more".to_owned(),
         generation: fence.generation,
         reason: "restored from the record of the host".to_owned(),
         requested_by: "ringfence".to_owned(),
-        policy: Box::new(policy.clone()),
-        platform: None,
+        policy: Box::new(state.policy.clone()),
+        platform: platform_of(state).map(Box::new),
         stages: Vec::new(),
-        proofs: fence.proofs.clone(),
+        proofs: fence.proofs,
         round: 0,
         restarts_left: 0,
         restart_at: None,
@@ -175,10 +218,33 @@ fn proven_by(fence: &Fence, host_id: HostId, policy: &SegmentPolicy) -> Operatio
         created_at: fence.at,
         updated_at: fence.at,
         finished_at: Some(fence.at),
+    };
+    let Some(rest) = rest else { return over };
+    Operation {
+        status: OperationStatus::Running,
+        detail: String::new(),
+        reason: rest.reason,
+        requested_by: rest.requested_by,
+        stages: decide::rest_of_fence(state, rest.left),
+        restarts_left: state.policy.restarts,
+        last_attempt: rest.last_attempt,
+        finished_at: None,
+        ..over
     }
 }
 
 impl Unfinished {
+    /// Whether all that is left is what the fence that was proven had to do beside its proof.
+    fn is_rest_of_fence(&self, host: &Host) -> bool {
+        let is_it = match self.kind {
+            OperationKind::Fence => host.current_fence().is_some(),
+            // Its workloads had been let go: the power was on its way back.
+            OperationKind::Evacuation => host.current_fence().is_some() && host.good_fence().is_none(),
+            OperationKind::Rejoin => false,
+        };
+        is_it && on(Guard::RecordKeepsRestOfFence)
+    }
+
     /// The request with which the operation begins anew, as another one of this id.
     #[must_use]
     pub fn request(self, operation_id: OperationId) -> Input {
@@ -200,10 +266,11 @@ impl Unfinished {
                 actor,
                 boot_confirmed: self.is_boot_confirmed,
             },
-            OperationKind::Evacuation => Input::Evacuate {
+            OperationKind::Evacuation => Input::ResumeEvacuation {
                 operation_id,
                 reason,
                 actor,
+                left: self.left,
             },
         }
     }
@@ -246,19 +313,27 @@ fn together(last: &InFlight) -> InFlight {
 }
 
 /// An automatic fence that the storm brake holds begins by itself, if it is due then.
-fn unfinished(live: &Operation) -> Option<Unfinished> {
+fn unfinished(live: &Operation, host: &Host) -> Option<Unfinished> {
+    let is_fenced = host.current_fence().is_some();
     let (plan, is_boot_confirmed) = match &live.work {
         Work::Fence(fence) if fence.is_held_by_brake => return None,
-        Work::Fence(fence) => (Some(plan(live, fence)), false),
+        Work::Fence(fence) => (Some(plan(live, fence)).filter(|_| !is_fenced), false),
         Work::Rejoin(rejoin) => (None, rejoin.boot_confirmed),
         Work::Evacuation(_) => (None, false),
     };
+    let proven_by = host.current_fence().map(|fence| fence.operation_id);
     Some(Unfinished {
         kind: live.kind(),
         reason: live.reason.clone(),
         requested_by: live.requested_by.clone(),
         plan,
         is_boot_confirmed,
+        left: decide::left_to_do(live, host),
+        last_attempt: if proven_by == Some(live.id) {
+            live.last_attempt
+        } else {
+            0
+        },
     })
 }
 

@@ -1,5 +1,7 @@
 //! Refusals: why an input changes nothing.
 
+use chrono::SecondsFormat;
+
 use crate::{
     AttemptId, Backend, FailureState, Generation, MAX_SOURCES, Operation, OperationId, OperationKind,
     OperationStatus, TaskKind, Timestamp,
@@ -24,6 +26,50 @@ pub enum Refusal {
         given: Generation,
         /// What it is.
         current: Generation,
+    },
+    /// A person's word from before a sign of life of the host.
+    #[error(
+        "the host was alive at {}, and the word was said at {}; look at the host, and say it again",
+        told(alive_at),
+        told(said_at)
+    )]
+    AliveSince {
+        /// By when that sign came.
+        alive_at: Timestamp,
+        /// When it was said.
+        said_at: Timestamp,
+    },
+    /// A person's word from before the end of what may have undone it.
+    #[error(
+        "something may have been released to the host until {}, and the word was said at {}; look at the host, and say it again",
+        told(released_at),
+        told(said_at)
+    )]
+    ReleasedSince {
+        /// Until when.
+        released_at: Timestamp,
+        /// When it was said.
+        said_at: Timestamp,
+    },
+    /// A person's word from too long ago.
+    #[error(
+        "the word was said at {}, and counts for {WORD_COUNTS_S} s; look at the host, and say it again",
+        told(said_at)
+    )]
+    WordTooOld {
+        /// When it was said.
+        said_at: Timestamp,
+    },
+    /// A person's word of which it is not known how old it is.
+    #[error(
+        "the word was said at {}, and {why}; look at the host, and say it again",
+        told(said_at)
+    )]
+    WordNotDated {
+        /// When it was said.
+        said_at: Timestamp,
+        /// Why that tells nothing.
+        why: &'static str,
     },
     /// A person's word that the plan does not count.
     #[error("the plan's sufficient sets do not let an operator's confirmation complete a fence here")]
@@ -144,6 +190,13 @@ pub enum Refusal {
     NotUp(FailureState),
 }
 
+/// How long a person's word counts, in seconds: it says what was so when it was said.
+pub const WORD_COUNTS_S: u32 = 600;
+
+fn told(at: &Timestamp) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
 impl Refusal {
     /// This operation holds the host.
     pub(crate) fn live(operation: &Operation) -> Self {
@@ -161,6 +214,10 @@ impl Refusal {
             Self::HostUp { .. } => "host.up",
             Self::OverrideNeedsAdmin => "host.override_needs_admin",
             Self::StaleGeneration { .. } => "generation.stale",
+            Self::AliveSince { .. } => "host.alive_since",
+            Self::ReleasedSince { .. } => "host.released_since",
+            Self::WordTooOld { .. } => "word.too_old",
+            Self::WordNotDated { .. } => "word.not_dated",
             Self::ConfirmationNotSufficient => "plan.no_operator",
             Self::UndoingInFlight { .. } => "host.undoing",
             Self::NeedsAdmin => "forbidden",

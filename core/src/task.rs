@@ -402,9 +402,10 @@ impl Executors<'_> {
     }
 
     fn by_platform(self, step: &WorkloadStep) -> Option<Executor> {
+        let at = self.platform.cloned()?;
         Some(Executor::Platform {
-            at: self.platform.cloned()?,
-            times: step_times(step.kind(), self.policy),
+            times: step_times(step.kind(), at.backend, self.policy),
+            at,
             only_looks: false,
         })
     }

@@ -188,6 +188,17 @@ impl StepKind {
         }
     }
 
+    /// Whether the platform starts workloads of the host elsewhere, or detaches their volumes, because of the step.
+    #[must_use]
+    pub fn lets_go(self) -> bool {
+        match self {
+            Self::MarkDown | Self::Move | Self::Empty => true,
+            Self::Isolate | Self::MarkUp | Self::List | Self::AddCapacity | Self::CleanUp | Self::Start => {
+                false
+            }
+        }
+    }
+
     /// Whether the step leaves the host as it is.
     #[must_use]
     pub fn only_looks(self) -> bool {

@@ -72,6 +72,19 @@ impl Undoing {
 /// What the clocks of two engines may differ by: each follows the database's, and one that is further away is set.
 pub(crate) const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
 
+/// Each host is decided upon within so long after a clock was set. A date of until then may be one of the former time.
+const SET_NOTED_WITHIN: TimeDelta = TimeDelta::seconds(10);
+
+/// From when on a date is one of the time after the clock was set, for certain.
+pub(crate) fn dated_from(clock_set_at: Timestamp) -> Timestamp {
+    clock_set_at + SET_NOTED_WITHIN
+}
+
+/// The latest that `dated_from` and `clearly_after` make of a moment that is not yet to come.
+pub(crate) fn latest_wait(now: Timestamp) -> Timestamp {
+    clearly_after(dated_from(now))
+}
+
 /// Whether a sign of life may have come after a reading, by whichever engines' clocks the two were written down.
 pub(crate) fn may_be_after(alive_at: Timestamp, read_at: Timestamp) -> bool {
     let apart = if on(Guard::ClocksApart) {

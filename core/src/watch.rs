@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 
-use crate::{FailureState, Source, Timestamp};
+use crate::{BootSign, FailureState, Source, Timestamp};
 
 /// What a backend says of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub struct Sign {
     pub is_marked_down: bool,
     /// What administrators have set. A backend that writes that down as a sign of life shows one of a host that is dead.
     pub settings: String,
+    /// What the host has written down of its present boot, where the backend keeps that.
+    pub boot: Option<BootSign>,
+    /// The group of hosts to which the backend says that it belongs: the type of a host that is added for it.
+    pub host_type: Option<String>,
+    /// Whether the backend has it on record as one of Ringfence's hosts, where it keeps that.
+    pub is_on_record: bool,
 }
 
 /// One answer of a backend.

@@ -29,6 +29,9 @@ pub struct Workload {
     pub id: String,
     /// Its name, for people, at most 255 characters.
     pub name: String,
+    /// What makes another in its place, for people, at most 255 characters; `None` where the backend has no such thing, or it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// How it stands.
     pub state: WorkloadState,
     /// Of its metadata, what the segment's policy asks for.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, FrozenMethod, StepKind, Timestamp, Workload};
+use crate::{Backend, EvacuationPolicy, FrozenMethod, StepKind, Timestamp, Workload};
 
 /// A host as its platform knows it, and who can ask the platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,10 @@ pub enum WorkloadStep {
     Isolate,
     /// Tell the platform that the host is down.
     #[serde(rename = "workloads.mark-down")]
-    MarkDown,
+    MarkDown {
+        /// Which workloads the platform may let go by itself, where it does that. `None` before an evacuation: none.
+        evacuation: Option<Box<EvacuationPolicy>>,
+    },
     /// Tell the platform to believe the host again.
     #[serde(rename = "workloads.mark-up")]
     MarkUp,
@@ -93,7 +96,7 @@ impl WorkloadStep {
     pub fn kind(&self) -> StepKind {
         match self {
             Self::Isolate => StepKind::Isolate,
-            Self::MarkDown => StepKind::MarkDown,
+            Self::MarkDown { .. } => StepKind::MarkDown,
             Self::MarkUp => StepKind::MarkUp,
             Self::List { .. } => StepKind::List,
             Self::Move(_) => StepKind::Move,
@@ -110,7 +113,7 @@ impl WorkloadStep {
         match self {
             Self::Move(step) => Some(&step.workload),
             Self::Isolate
-            | Self::MarkDown
+            | Self::MarkDown { .. }
             | Self::MarkUp
             | Self::List { .. }
             | Self::Empty

@@ -294,6 +294,25 @@ pub async fn host_names(run: &mut impl Run, ids: Vec<HostId>) -> Result<Vec<(Hos
     rows.iter().map(entry).collect()
 }
 
+/// Writes down that a host was added by itself, because its cloud named it.
+pub async fn set_adopted(run: &mut impl Run, id: HostId) -> Result<(), DbError> {
+    let sql = "UPDATE hosts SET is_adopted = $1 WHERE id = $2";
+    execute(run, sql, args![true, id.0]).await.map(drop)
+}
+
+/// Writes down since when the cloud of a host has not named it; `None`: it does.
+pub async fn set_left(run: &mut impl Run, id: HostId, at: Option<Timestamp>) -> Result<(), DbError> {
+    let sql = "UPDATE hosts SET left_at = $1 WHERE id = $2";
+    execute(run, sql, args![at, id.0]).await.map(drop)
+}
+
+/// Since when the cloud of a host has not named it.
+pub async fn left_at(run: &mut impl Run, id: HostId) -> Result<Option<Timestamp>, DbError> {
+    let sql = "SELECT left_at FROM hosts WHERE id = $1";
+    let row = fetch_optional(run, sql, args![id.0]).await?;
+    row.map_or(Ok(None), |row| row.opt_time("left_at"))
+}
+
 /// Removes a host with its operations. Events and audit stay.
 pub async fn delete_host(run: &mut impl Run, id: HostId) -> Result<bool, DbError> {
     Ok(execute(run, "DELETE FROM hosts WHERE id = $1", args![id.0]).await? == 1)
@@ -416,6 +435,10 @@ pub struct CloudHost {
     pub is_silence_counted: bool,
     /// Whether it is FENCED.
     pub is_fenced: bool,
+    /// Whether it was added by itself, because its cloud named it.
+    pub is_adopted: bool,
+    /// Since when its cloud has not named it.
+    pub left_at: Option<Timestamp>,
 }
 
 /// The hosts of a cloud, as one source has them on record.
@@ -428,7 +451,7 @@ pub async fn hosts_of_cloud(
     let sql = format!(
         "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
                 hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted,
-                hosts.fencing_state = '{}' AS is_fenced
+                hosts.fencing_state = '{}' AS is_fenced, hosts.is_adopted AS is_adopted, hosts.left_at AS left_at
          FROM hosts JOIN segments ON segments.id = hosts.segment_id
          WHERE hosts.cloud = $1",
         FencingState::Unfenced.as_str(),
@@ -443,6 +466,8 @@ pub async fn hosts_of_cloud(
             own: row.opt_document("own")?,
             is_silence_counted: row.flag("is_silence_counted")?,
             is_fenced: row.flag("is_fenced")?,
+            is_adopted: row.flag("is_adopted")?,
+            left_at: row.opt_time("left_at")?,
         })
     };
     rows.iter().map(read).collect()

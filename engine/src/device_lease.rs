@@ -15,6 +15,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }
+        | Input::ResumeEvacuation { .. }
         | Input::ConfirmReleased { .. }
         | Input::Cancel { .. }
         | Input::Retry { .. }

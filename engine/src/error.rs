@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ringfence_backends::BackendError;
 use ringfence_bus::BusError;
@@ -102,6 +103,12 @@ pub enum EngineError {
         /// The host's name.
         host: String,
     },
+    /// Whether this process leads is not known.
+    #[error("whether this Ringfence leads cannot be found out")]
+    Lead(#[source] Arc<BackendError>),
+    /// Another process leads.
+    #[error("another Ringfence leads; ask that one")]
+    NotLeading,
     /// The database answers, and takes no change.
     #[error("the database writes nothing down: it is full, read-only, out of memory, or its disk fails")]
     NoWrites,

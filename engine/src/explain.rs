@@ -32,6 +32,8 @@ pub struct DryRun {
     pub now: Timestamp,
     /// What is known of its plan.
     pub facts: Facts,
+    /// Since when the host's platform has not named it; `None` if it does, or there is none.
+    pub left_at: Option<Timestamp>,
     /// How long each part took the last time.
     pub past: PastTimes,
     /// The answer that the request would get.
@@ -56,6 +58,8 @@ impl Engine {
         let mut state = seen.state;
         state.clock_set_at = self.0.clock.set_at();
         let now = self.time_for(state.host.updated_at);
+        let left_at = ringfence_db::left_at(&mut self.0.db.reader(), state.host.id).await?;
+        let left_at = left_at.filter(|_| state.host.cloud.is_some());
         let past = self.past_times(&state.host, plan.as_ref()).await?;
         let facts = self.facts(&state, plan.as_ref(), now).await?;
         let frozen = match plan {
@@ -75,6 +79,7 @@ impl Engine {
             state,
             now,
             facts,
+            left_at,
             past,
         })
     }

@@ -34,6 +34,7 @@ mod relay;
 mod requests;
 mod retention;
 mod service;
+mod shared_answer;
 mod shared_devices;
 mod task_queues;
 mod turn;
@@ -45,7 +46,8 @@ pub use checks::{CheckConfig, DeviceQuestion};
 pub use clock::{Clock, ClockSource};
 pub use commit::Applied;
 pub use configure::{
-    HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft, origin_of,
+    Configured, Declaration, HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft,
+    origin_of,
 };
 pub use context::Context;
 pub use devices::MethodCheck;
@@ -56,7 +58,7 @@ pub use feed::{Feed, FeedItem, Listener};
 pub use idempotency::{HeldKey, KeptAnswer, KeyState, KeyedRequest, Receipt};
 pub use metrics::{Exposition, METRICS_CONTENT_TYPE};
 pub use observer::ObserverConfig;
-pub use requests::{Operated, check_source};
+pub use requests::{Operated, Word, check_source};
 pub use retention::RetentionConfig;
 pub use service::{Engine, EngineConfig, Parts, Running};
 pub use webhooks::{Secret, WebhookConfig, WebhookKey, WebhookKeys, cloud_event};

@@ -243,6 +243,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Confirm { .. } => "confirm",
         Input::Rejoin { .. } => "rejoin",
         Input::Evacuate { .. } => "evacuate",
+        Input::ResumeEvacuation { .. } => "resume_evacuation",
         Input::Cancel { .. } => "cancel",
         Input::Retry { .. } => "retry",
         Input::ConfirmReleased { .. } => "confirm_released",
@@ -272,6 +273,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }
+        | Input::ResumeEvacuation { .. }
         | Input::ConfirmReleased { .. }
         | Input::FailureState { .. }
         | Input::ForgetSource { .. }

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringfence_backends::{BackendError, Records, Writer, WrittenRecord};
 use ringfence_core::{
-    Backend, DEFAULT_ZONE, Host, HostId, HostState, OperationId, Problems, Record, Restored, Unfinished,
-    error_chain,
+    Backend, DEFAULT_ZONE, Due, Host, HostId, HostState, OperationId, Problems, Record, Restored, Timestamp,
+    Unfinished, error_chain,
 };
 use ringfence_db::{Begun, Changes, Ended, HostWrite, Locking};
 use tokio_util::sync::CancellationToken;
 
+use crate::configure::Origin;
 use crate::ids::new_id;
+use crate::shared_answer::SharedAnswer;
 use crate::{Context, Engine, EngineError, HostDraft};
 
 /// What is known of the records.
@@ -25,6 +27,7 @@ pub(crate) struct RecordBook {
     written: Mutex<HashMap<HostId, Record>>,
     /// Another process has taken them over.
     taken_over: CancellationToken,
+    lead: SharedAnswer<Result<bool, Arc<BackendError>>>,
 }
 
 impl RecordBook {
@@ -33,6 +36,7 @@ impl RecordBook {
             records,
             written: Mutex::default(),
             taken_over: CancellationToken::new(),
+            lead: SharedAnswer::default(),
         }
     }
 
@@ -46,17 +50,26 @@ impl RecordBook {
         self.records.platform()
     }
 
-    /// Writes what has changed of a host. With `is_claimed`, makes certain at least that this process may still write.
-    async fn put(&self, host: &Host, is_claimed: bool, written: WrittenRecord) -> Result<(), EngineError> {
-        let is_known = self.written.lock().get(&host.id) == Some(&written.host);
-        if is_known && !is_claimed {
-            return Ok(());
-        }
-        if is_known {
-            return self.confirm(host).await;
-        }
+    /// Does what is due before a host becomes this one.
+    async fn put(
+        &self,
+        state: &HostState,
+        is_claimed: bool,
+        written_at: Timestamp,
+    ) -> Result<(), EngineError> {
+        let host = &state.host;
+        let due = Due::before(self.written.lock().get(&host.id), state, is_claimed);
+        let record = match due {
+            Due::Nothing => return Ok(()),
+            Due::Own => return self.confirm(host).await,
+            Due::Written(record) => *record,
+        };
         // Whether it is written when this fails is not known.
         self.written.lock().remove(&host.id);
+        let written = WrittenRecord {
+            written_at,
+            host: record,
+        };
         let writer = self.records.write(name_of(host), &written).await;
         self.require_own(host, writer)?;
         self.written.lock().insert(host.id, written.host);
@@ -109,12 +122,26 @@ impl Engine {
         };
         let written_at = self.0.clock.now();
         for (state, is_claimed) in states {
-            if let Some(host) = Record::of(&state) {
-                let written = WrittenRecord { written_at, host };
-                book.put(&state.host, is_claimed, written).await?;
-            }
+            book.put(&state, is_claimed, written_at).await?;
         }
         Ok(())
+    }
+
+    /// Removes the record of a host that was removed. One that stays brings the host back with the next process that takes the records over.
+    pub(crate) async fn remove_record(&self, host: &Host) {
+        let book = self.0.records.as_ref();
+        let Some(book) = book.filter(|book| book.has(host.backend, host.cloud.as_deref())) else {
+            return;
+        };
+        book.written.lock().remove(&host.id);
+        if let Err(error) = book.records.remove(name_of(host), host.id).await {
+            let error = error_chain(&error);
+            tracing::warn!(
+                host = host.name,
+                error,
+                "the record of a removed host could not be removed"
+            );
+        }
     }
 
     /// Makes certain that the record of a host is still this process's to write, so that what its database says of the host holds.
@@ -126,6 +153,26 @@ impl Engine {
             return Ok(());
         };
         book.confirm(host).await
+    }
+
+    /// Makes certain that this process leads at a moment after the call began: no other one had begun to take the records over then, so that
+    /// what this process's database says held. Answers that are wanted at one time share one look.
+    ///
+    /// # Errors
+    /// It does not, or that is not known.
+    pub async fn confirm_lead(&self) -> Result<(), EngineError> {
+        let Some(book) = &self.0.records else {
+            return Ok(());
+        };
+        let look = || async { book.records.is_led_here().await.map_err(Arc::new) };
+        if book.lead.get(look).await.map_err(EngineError::Lead)? {
+            return Ok(());
+        }
+        if !book.taken_over.is_cancelled() {
+            tracing::error!("another Ringfence leads; this one ends");
+        }
+        book.taken_over.cancel();
+        Err(EngineError::NotLeading)
     }
 
     /// Where hosts have records, each host has to be one of those that can have one.
@@ -188,7 +235,7 @@ impl Engine {
         } = written;
         let by = Context::own("ringfence");
         let id = record.host_id;
-        self.create_host_as(draft, Some(id), &by).await?;
+        self.create_host_as(draft, Origin::Restored(id), &by).await?;
         let db = &self.0.db;
         let Begun {
             hosts, transaction, ..
@@ -223,7 +270,7 @@ impl Engine {
         Ok((id, unfinished))
     }
 
-    /// What the rules refuse now is told, and left to a person or to what is automatic. Where the request could not be made, the operation is
+    /// What the rules refuse is told, and left to a person or to what is automatic. Where the request could not be made, the operation is
     /// still on record, and the process has to begin again.
     async fn begin_anew(&self, host_id: HostId, unfinished: Unfinished) -> Result<(), EngineError> {
         let kind = unfinished.kind;

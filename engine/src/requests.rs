@@ -49,6 +49,19 @@ fn in_micros(report: Report) -> Report {
     }
 }
 
+/// What a person says of a host that was fenced by hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'a> {
+    /// The host's generation as the person saw it.
+    pub generation: Generation,
+    /// When the person said so.
+    pub said_at: Timestamp,
+    /// How it was made certain.
+    pub reason: &'a str,
+    /// Although the host is seen UP; admins only.
+    pub override_up: bool,
+}
+
 impl Engine {
     /// Fences a host.
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
@@ -85,22 +98,16 @@ impl Engine {
     }
 
     /// Takes a person's word that a host was fenced by hand.
-    pub async fn confirm(
-        &self,
-        host: &str,
-        generation: Generation,
-        reason: &str,
-        override_up: bool,
-        by: &Context,
-    ) -> Result<Applied, EngineError> {
-        validate_reason(reason)?;
+    pub async fn confirm(&self, host: &str, word: Word<'_>, by: &Context) -> Result<Applied, EngineError> {
+        validate_reason(word.reason)?;
         let seen = self.see(host).await?;
         let input = Input::Confirm {
             operation_id: OperationId(new_id()),
-            generation,
-            reason: reason.to_owned(),
+            generation: word.generation,
+            said_at: word.said_at,
+            reason: word.reason.to_owned(),
             actor: by.actor(),
-            override_up,
+            override_up: word.override_up,
             sufficient_sets: self.sufficient_sets_of(&seen.state.host).await?,
         };
         self.apply(seen, input, by).await

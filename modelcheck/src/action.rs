@@ -21,6 +21,10 @@ pub enum Action {
     Lie,
     /// A person says so of the generation before.
     SayLate,
+    /// A person pulls the plugs, and writes so where it is read later.
+    Write,
+    /// What a person has written is read.
+    Read(u8),
     /// A person puts the plugs in.
     PlugIn,
     /// A person releases by hand what stands at this place, and says so.
@@ -69,6 +73,14 @@ pub enum Action {
     Cloud,
     /// The database is gone, but for the host's record.
     Forget,
+    /// Another process takes the records over, and the one before is halted.
+    TakeOver,
+    /// The process before hears what a source says.
+    FormerTells(u8),
+    /// A worker of the process before claims its newest message.
+    FormerTakes,
+    /// The process before does what is due.
+    FormerTicks,
 }
 
 impl Action {
@@ -84,6 +96,7 @@ impl Action {
             Self::Say => Chance::Say,
             Self::Lie => Chance::Lie,
             Self::SayLate => Chance::SayLate,
+            Self::Write => Chance::Write,
             Self::PlugIn => Chance::PlugIn,
             Self::Release(_) => Chance::Release,
             Self::Cut(_) => Chance::Cut,
@@ -101,7 +114,10 @@ impl Action {
             Self::Clock(_) => Chance::Clock,
             Self::Cloud => Chance::Cloud,
             Self::Forget => Chance::Forget,
+            Self::TakeOver => Chance::TakeOver,
+            Self::FormerTells(_) | Self::FormerTakes | Self::FormerTicks => Chance::Former,
             Self::Hear(_)
+            | Self::Read(_)
             | Self::Take(_)
             | Self::Command(_)
             | Self::Finish(_)

@@ -40,6 +40,8 @@ chances! {
     Lie,
     /// A person says so of the generation before.
     SayLate,
+    /// A person pulls the plugs, and writes down that the host is fenced.
+    Write,
     /// A person puts the plugs in.
     PlugIn,
     /// A person releases something by hand, and says so.
@@ -74,6 +76,10 @@ chances! {
     Cloud,
     /// The database is gone, but for the host's record.
     Forget,
+    /// Another process takes the records over.
+    TakeOver,
+    /// The process before does something.
+    Former,
 }
 
 /// How often each may happen.

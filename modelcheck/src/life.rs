@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    AttemptStatus, Claim, FencingState, Generation, Operation, OperationStatus, TaskKind, Timestamp,
+    AttemptStatus, Claim, FencingState, Generation, Input, Operation, OperationStatus, TaskKind, Timestamp,
 };
-use ringfence_world::search::{Ear, Letter, release, unplug_and_confirm};
+use ringfence_world::search::{Ear, Letter, Word, former_takes, release, unplug_and_confirm};
 use ringfence_world::{World, plans};
 use uuid::Uuid;
 
@@ -28,6 +28,8 @@ pub struct Life {
     pub ears: Arc<[Ear]>,
     /// Reports that are on their way.
     pub letters: Vec<Letter>,
+    /// What persons have written down, and no engine has read.
+    pub words: Vec<Word>,
     /// The claims whose workers have commanded their devices.
     pub acted: Vec<Uuid>,
     /// By how much the clock of the engine that decides is ahead.
@@ -46,7 +48,10 @@ impl Life {
     #[must_use]
     pub fn new(configuration: &Arc<Configuration>) -> Self {
         let setting = &configuration.setting;
-        let world = setting.world();
+        let mut world = setting.world();
+        if configuration.chances.left(Chance::TakeOver) > 0 {
+            world.keep_records();
+        }
         let since = world.real - TimeDelta::hours(1);
         let ear = |source: &ringfence_world::search::SimSource| Ear {
             source: source.clone(),
@@ -55,6 +60,7 @@ impl Life {
         let mut life = Self {
             ears: setting.sources.iter().map(ear).collect(),
             letters: Vec::new(),
+            words: Vec::new(),
             acted: Vec::new(),
             offset: TimeDelta::zero(),
             left: configuration.chances,
@@ -136,6 +142,14 @@ impl Life {
                 world.confirm(generation, plans::admin("otto"), true).is_ok()
             }
             Action::SayLate => self.say_late(),
+            Action::Write => {
+                self.words.push(Word::written(world));
+                true
+            }
+            Action::Read(at) => {
+                self.words.remove(place(at)).is_heard(world);
+                true
+            }
             Action::PlugIn => {
                 world.site.plug(true);
                 true
@@ -204,6 +218,8 @@ impl Life {
                 world.state.clock_set_at = Some(world.now);
                 let host = &mut world.state.host;
                 host.updated_at = host.updated_at.min(world.now);
+                // An engine looks at all hosts then.
+                world.wake_at = Some(world.now);
                 true
             }
             Action::Cloud => {
@@ -212,6 +228,23 @@ impl Life {
             }
             Action::Forget => {
                 world.forget();
+                true
+            }
+            Action::TakeOver => {
+                world.take_over();
+                true
+            }
+            Action::FormerTells(of) => {
+                let letter = self.ears[place(of)].look(world, self.configuration.setting.host_skew_ms);
+                world.as_former(|former| former.report(letter.report).map(drop));
+                true
+            }
+            Action::FormerTakes => {
+                world.as_former(former_takes);
+                true
+            }
+            Action::FormerTicks => {
+                world.as_former(|former| former.give(Input::tick()).map(drop));
                 true
             }
         }
@@ -317,6 +350,9 @@ impl Life {
             let claim = &result.claim;
             in_flight.iter().any(|f| f.attempt == claim.attempt) || is_awaited(live, claim)
         });
+        // A word for another generation is refused.
+        let generation = world.state.host.generation.0;
+        self.words.retain(|word| word.generation == generation);
         let jobs = &world.jobs;
         self.acted
             .retain(|id| jobs.iter().any(|job| job.claim.claim_id == *id));
@@ -341,7 +377,8 @@ impl Life {
         if live.is_some_and(|live| live.status == OperationStatus::NeedsOperator) {
             actions.push(Action::Retry);
         }
-        actions.extend([Action::Say, Action::Lie, Action::SayLate]);
+        actions.extend([Action::Say, Action::Lie, Action::SayLate, Action::Write]);
+        actions.extend((0..).zip(&self.words).map(|(at, _)| Action::Read(at)));
         if !self.world.site.plugged {
             actions.push(Action::PlugIn);
         }
@@ -397,7 +434,9 @@ impl Life {
             Action::Stranger,
             Action::Cloud,
             Action::Forget,
+            Action::TakeOver,
         ]);
+        self.former(actions);
         let other = if self.offset > TimeDelta::zero() {
             -APART_MS
         } else {
@@ -408,6 +447,15 @@ impl Life {
             Action::Clock(SET_BY_S),
             Action::Clock(-SET_BY_S),
         ]);
+    }
+
+    /// What the process before may do.
+    fn former(&self, actions: &mut Vec<Action>) {
+        let leading = self.world.records_kept.as_ref();
+        if leading.is_some_and(|leading| leading.former.is_some()) {
+            actions.extend((0..).zip(self.ears.iter()).map(|(at, _)| Action::FormerTells(at)));
+            actions.extend([Action::FormerTakes, Action::FormerTicks]);
+        }
     }
 
     /// The clock by which engines decide.

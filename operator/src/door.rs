@@ -1,13 +1,14 @@
 //! One cluster, and the engine behind it.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::{GroupVersionKind, PartialObjectMeta};
 use kube::{Api, Client};
-use ringfence_backends::kubernetes::ClusterSettings;
+use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
 use ringfence_core::{
     Backend, Host, HostId, HostState, Operation, OperationKind, OperationStatus, Timestamp,
 };
@@ -18,6 +19,8 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::OperatorError;
+use crate::fence_config::Asking;
+use crate::node_fence::Awaiting;
 
 /// The group of Ringfence's objects.
 pub(crate) const GROUP: &str = "ringfence.io";
@@ -40,7 +43,13 @@ const FIRST: TimeDelta = TimeDelta::seconds(10);
 pub(crate) struct Door {
     pub engine: Engine,
     pub cluster: String,
+    /// The namespace of Ringfence's own objects.
+    pub namespace: String,
     pub client: Client,
+    /// The cluster as the one that has gates.
+    pub gates: Arc<Cluster>,
+    /// Objects that may have been made for a fence that is about to be committed.
+    pub awaiting: Arc<Awaiting>,
     limit: Duration,
 }
 
@@ -53,6 +62,13 @@ pub(crate) struct Standing {
     pub last: Option<Operation>,
 }
 
+impl Standing {
+    /// The operation that objects show: the live one, or the last fence or rejoin.
+    pub fn shown(&self) -> Option<&Operation> {
+        self.state.operation.as_ref().or(self.last.as_ref())
+    }
+}
+
 impl Door {
     /// # Errors
     /// The cluster cannot be reached as it is configured. No call is made.
@@ -60,9 +76,22 @@ impl Door {
         Ok(Self {
             engine: engine.clone(),
             cluster: cluster.name.clone(),
+            namespace: cluster.namespace.clone(),
             client: cluster.client().await?,
+            gates: Arc::new(Cluster::new(cluster.clone())),
+            awaiting: Arc::default(),
             limit: cluster.timeout,
         })
+    }
+
+    /// How the cluster is asked for its configuration.
+    pub fn asking(&self) -> Asking {
+        Asking {
+            cluster: self.cluster.clone(),
+            namespace: self.namespace.clone(),
+            client: self.client.clone(),
+            limit: self.limit,
+        }
     }
 
     /// The time.
@@ -106,7 +135,7 @@ impl Door {
         K: Clone + DeserializeOwned + Debug,
     {
         let change = serde_json::json!({ "status": status });
-        self.merge_into_status(api, name, &change).await
+        self.merge_into_status(api, name, &change).await.map(drop)
     }
 
     /// Merges a change into the status of an object, and only there.
@@ -115,13 +144,12 @@ impl Door {
         api: &Api<K>,
         name: &str,
         change: &Value,
-    ) -> Result<(), OperatorError>
+    ) -> Result<K, OperatorError>
     where
         K: Clone + DeserializeOwned + Debug,
     {
         self.call(api.patch_status(name, &writer(), &Patch::Merge(change)))
             .await
-            .map(drop)
     }
 
     /// The host of a node of this cluster, if Ringfence has one.

@@ -38,6 +38,14 @@ pub enum OperatorError {
         /// How long was waited.
         limit: Duration,
     },
+    /// The cluster has more objects of a kind than are read.
+    #[error("cluster {cluster} has more than {most} objects of a kind, which is the most that is read")]
+    TooMany {
+        /// The cluster's name in the configuration.
+        cluster: String,
+        /// The most.
+        most: usize,
+    },
     /// The cluster cannot be reached as it is configured.
     #[error(transparent)]
     Settings(#[from] BackendError),

@@ -13,23 +13,23 @@ use serde_json::{Value, json};
 use crate::OperatorError;
 use crate::door::{Door, WRITER};
 use crate::node_fence;
-use crate::text::cut;
+use crate::text::cut_bytes;
 
 /// Where Events of objects without a namespace are: releases before 1.21 take them in no other one, and all that show them look in all.
 const NAMESPACE: &str = "kube-system";
 const ACTION: &str = "Fencing";
-/// The longest note that Kubernetes takes, in bytes; a character has four at most.
-const NOTE: usize = 256;
+/// The longest note that Kubernetes takes, in bytes.
+const NOTE: usize = 1024;
 /// What is older is not told any more: an API server that was away is not flooded.
-const TOLD_FOR: TimeDelta = TimeDelta::minutes(5);
+pub(crate) const TOLD_FOR: TimeDelta = TimeDelta::minutes(5);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// An Event to be written.
 #[derive(Debug)]
-struct Told {
-    is_warning: bool,
-    reason: String,
-    note: String,
+pub(crate) struct Told {
+    pub is_warning: bool,
+    pub reason: String,
+    pub note: String,
 }
 
 /// Tells the cluster what happens to its hosts, until it is dropped.
@@ -69,18 +69,50 @@ async fn tell_one(door: &Door, row: &EventRow) -> Result<(), OperatorError> {
     let Some(node) = door.node_of(host.id).await? else {
         return Ok(());
     };
-    publish(door, &event, &of_node(&node)).await?;
+    let id = row.event.id;
+    publish_once(door, &format!("ringfence.{id}.node"), &event, &of_node(&node)).await?;
     let object = door.call(node_fence::api(&door.client).get_opt(&node)).await?;
     if let Some(uid) = object.and_then(|object| object.metadata.uid) {
-        publish(door, &event, &of_node_fence(&node, &uid)).await?;
+        let on_fence = of_node_fence(&node, &uid);
+        publish_once(door, &format!("ringfence.{id}.nodefence"), &event, &on_fence).await?;
     }
     Ok(())
 }
 
-async fn publish(door: &Door, told: &Told, regarding: &Value) -> Result<(), OperatorError> {
+/// Writes an Event on an object of this namespace; `None` for an object without one.
+pub(crate) async fn publish_in(
+    door: &Door,
+    namespace: Option<&str>,
+    told: &Told,
+    regarding: &Value,
+) -> Result<(), OperatorError> {
+    create(door, namespace, None, told, regarding).await
+}
+
+/// Writes an Event of this name on an object without a namespace, unless the cluster has one of this name already.
+pub(crate) async fn publish_once(
+    door: &Door,
+    name: &str,
+    told: &Told,
+    regarding: &Value,
+) -> Result<(), OperatorError> {
+    match create(door, None, Some(name), told, regarding).await {
+        Err(error) if error.is_overtaken() => Ok(()),
+        done => done,
+    }
+}
+
+async fn create(
+    door: &Door,
+    namespace: Option<&str>,
+    name: Option<&str>,
+    told: &Told,
+    regarding: &Value,
+) -> Result<(), OperatorError> {
     let kind = GroupVersionKind::gvk("events.k8s.io", "v1", "Event");
     let kind = ApiResource::from_gvk_with_plural(&kind, "events");
-    let events: Api<DynamicObject> = Api::namespaced_with(door.client.clone(), NAMESPACE, &kind);
+    let events: Api<DynamicObject> =
+        Api::namespaced_with(door.client.clone(), namespace.unwrap_or(NAMESPACE), &kind);
     let mut event = DynamicObject::new("", &kind).data(json!({
         "eventTime": door.now().to_rfc3339_opts(SecondsFormat::Micros, true),
         "reportingController": format!("ringfence.io/{WRITER}"),
@@ -88,22 +120,22 @@ async fn publish(door: &Door, told: &Told, regarding: &Value) -> Result<(), Oper
         "action": ACTION,
         "reason": told.reason,
         "type": if told.is_warning { "Warning" } else { "Normal" },
-        "note": told.note,
+        "note": cut_bytes(&told.note, NOTE),
         "regarding": regarding,
     }));
-    event.metadata.name = None;
-    event.metadata.generate_name = Some("ringfence-".to_owned());
+    event.metadata.name = name.map(str::to_owned);
+    event.metadata.generate_name = name.is_none().then(|| "ringfence-".to_owned());
     door.call(events.create(&PostParams::default(), &event))
         .await
         .map(drop)
 }
 
 /// Kubelets name their node so; the node's own uid is not needed.
-fn of_node(node: &str) -> Value {
+pub(crate) fn of_node(node: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Node", "name": node, "uid": node })
 }
 
-fn of_node_fence(node: &str, uid: &str) -> Value {
+pub(crate) fn of_node_fence(node: &str, uid: &str) -> Value {
     let kind = node_fence::kind();
     json!({ "apiVersion": kind.api_version, "kind": kind.kind, "name": node, "uid": uid })
 }
@@ -176,7 +208,7 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
     Some(Told {
         is_warning,
         reason,
-        note: cut(&note, NOTE),
+        note: cut_bytes(&note, NOTE),
     })
 }
 

@@ -7,6 +7,8 @@ use std::fmt;
 pub(crate) enum Key {
     /// The `NodeFence` of a node, whether it exists or not.
     NodeFence(String),
+    /// The configuration of a cluster, as its objects declare it.
+    FenceConfig,
     /// A remediation, by its namespace and name.
     Remediation(String, String),
 }
@@ -15,6 +17,7 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NodeFence(node) => write!(f, "NodeFence {node}"),
+            Self::FenceConfig => f.write_str("fence configuration"),
             Self::Remediation(namespace, name) => write!(f, "RingfenceRemediation {namespace}/{name}"),
         }
     }

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use kube::Api;
 use kube::core::ObjectMeta;
+use ringfence_core::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -14,6 +15,13 @@ use crate::door::Door;
 pub(crate) const FINALIZER: &str = "ringfence.io/rejoin";
 /// The operation that carries out what an object asks for: it is asked for once.
 pub(crate) const CARRIED_OUT_BY: &str = "ringfence.io/carried-out-by";
+
+/// When the API server says that it was made, to the second.
+pub(crate) fn made_at(of: &ObjectMeta) -> Option<Timestamp> {
+    let made = &of.creation_timestamp.as_ref()?.0;
+    let nanoseconds = u32::try_from(made.subsec_nanosecond()).ok()?;
+    Timestamp::from_timestamp(made.as_second(), nanoseconds)
+}
 
 /// Whether it is kept until its host is UNFENCED.
 pub(crate) fn is_kept(of: &ObjectMeta) -> bool {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::door::Door;
 use crate::session::Session;
+use crate::{OperatorError, fence_config};
 
 /// Between two looks whether another engine has given a cluster up.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -30,6 +31,27 @@ impl Operator {
             tasks.spawn(serve(engine.clone(), cluster, stop.clone()));
         }
         Self { stop, tasks }
+    }
+
+    /// Brings the policies of segments to what a cluster declares: before hosts are added that are in these segments.
+    ///
+    /// # Errors
+    /// The cluster does not answer or refuses, or the engine has not made a change.
+    pub async fn declare_segments(engine: &Engine, cluster: &ClusterSettings) -> Result<(), OperatorError> {
+        let door = Door::open(engine, cluster).await?;
+        fence_config::serve_segments(&door).await
+    }
+
+    /// Brings the whole configuration to what a cluster declares: before anything is fenced by it. What is wrong with it is told by the
+    /// running operator.
+    ///
+    /// # Errors
+    /// As [`declare_segments`](Self::declare_segments).
+    pub async fn declare(engine: &Engine, cluster: &ClusterSettings) -> Result<(), OperatorError> {
+        let door = Door::open(engine, cluster).await?;
+        fence_config::apply(&door, &mut fence_config::Known::default())
+            .await
+            .map(drop)
     }
 
     /// Lets what is being served be finished, and waits for it.
@@ -61,7 +83,7 @@ async fn serve_once(
     engine: &Engine,
     cluster: &ClusterSettings,
     stop: &CancellationToken,
-) -> Result<(), crate::OperatorError> {
+) -> Result<(), OperatorError> {
     let door = Door::open(engine, cluster).await?;
     if !door.keep().await? {
         return Ok(());

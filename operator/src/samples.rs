@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, Backend, EvacuationWork, FailureState, Fence, FenceWork, Generation, Host, HostId, Operation,
-    OperationId, OperationStatus, RejoinWork, SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp,
-    Work, default_sufficient_sets,
+    Applied, Attempt, AttemptBy, AttemptStatus, Backend, EvacuationWork, FailureState, Fence, FenceWork,
+    Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus, Outcome, RejoinWork,
+    SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp, Work, default_sufficient_sets,
 };
 use uuid::Uuid;
 
@@ -36,6 +36,7 @@ pub(crate) fn host(fenced: bool) -> Host {
             proofs: Vec::new(),
             off_until: None,
             is_evacuation_begun: false,
+            is_emptied: false,
         }),
         is_silence_answered: true,
         released_at: None,
@@ -99,4 +100,28 @@ pub(crate) fn rejoin(status: OperationStatus) -> Operation {
 
 pub(crate) fn evacuation(status: OperationStatus) -> Operation {
     operation(Work::Evacuation(EvacuationWork::default()), status, Vec::new())
+}
+
+/// An attempt that has ended.
+pub(crate) fn ended(outcome: Outcome) -> Attempt {
+    Attempt {
+        number: 1,
+        by: AttemptBy::Method {
+            level: 0,
+            id: MethodId(Uuid::nil()),
+            name: "bmc".to_owned(),
+            driver: "ipmi".to_owned(),
+        },
+        started_at: NOW,
+        worker: None,
+        claim_id: None,
+        claimed_at: Some(NOW),
+        state: AttemptStatus::Ended {
+            outcome,
+            ended_at: NOW,
+        },
+        was_away: false,
+        observation: None,
+        detail: None,
+    }
 }

@@ -2,16 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, select_all};
 use futures_util::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
-use ringfence_core::{Backend, HostId, error_chain};
+use kube::{Api, Resource, ResourceExt};
+use ringfence_core::{Backend, EventKind, HostId, error_chain};
 use ringfence_engine::Listener;
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::door::{Door, metadata};
 use crate::key::Key;
 use crate::queue::Queue;
-use crate::{OperatorError, events, node_fence, remediation};
+use crate::{OperatorError, events, fence_config, node_fence, remediation};
 
 /// Objects that are served at a time.
 const AT_ONCE: usize = 8;
@@ -28,6 +33,12 @@ const KEPT_FOR: chrono::TimeDelta = chrono::TimeDelta::seconds(15);
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 /// What comes after an event is committed a moment later.
 const FAR: Duration = Duration::from_secs(3600);
+/// The last events of the engine that are told to the cluster at the beginning, unless it has them: an operator that has died may not have.
+const RETOLD: u64 = 1000;
+/// What may help where objects of Kubernetes itself cannot be followed.
+const RIGHTS: &str = "the ClusterRole ringfence-operator has the rights";
+/// Objects of the configuration that change together are read together.
+const GATHER: Duration = Duration::from_millis(300);
 
 type Served = (Key, Result<remediation::Served, OperatorError>);
 
@@ -37,6 +48,8 @@ pub(crate) struct Session {
     queue: Queue<Key>,
     /// The hosts of remediations.
     hosts: BTreeMap<Key, HostId>,
+    /// What is known of the configuration. One task at a time serves it.
+    config: Arc<Mutex<fence_config::Known>>,
     served: JoinSet<Served>,
     listener: Listener,
     /// Ends with the session.
@@ -63,13 +76,16 @@ impl Session {
         for host in hosts {
             queue.put(Key::NodeFence(host.known_as), now);
         }
+        queue.put(Key::FenceConfig, now);
         let mut told = JoinSet::new();
-        told.spawn(events::tell(door.clone(), door.engine.listen_within(after)));
+        let retold = after.saturating_sub(RETOLD);
+        told.spawn(events::tell(door.clone(), door.engine.listen_within(retold)));
         Ok(Self {
             listener: door.engine.listen_within(after),
             door,
             queue,
             hosts: BTreeMap::new(),
+            config: Arc::default(),
             served: JoinSet::new(),
             _events: told,
         })
@@ -85,10 +101,13 @@ impl Session {
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = keep.tick() => if !self.door.keep().await? { break },
-                Some(key) = changes.next() => self.queue.put(key, Instant::now()),
+                Some(key) = changes.next() => self.queue.put(key.clone(), Instant::now() + pause(&key)),
                 event = self.listener.next() => {
-                    let host = event?.event.host.as_ref().map(|host| host.id);
-                    if let Some(host) = host {
+                    let event = &event?.event;
+                    if event.kind == EventKind::HostCreated {
+                        self.queue.put(Key::FenceConfig, Instant::now());
+                    }
+                    if let Some(host) = event.host.as_ref().map(|host| host.id) {
                         self.hear(host).await?;
                     }
                 }
@@ -104,9 +123,9 @@ impl Session {
         while self.served.len() < AT_ONCE
             && let Some(key) = self.queue.take(Instant::now())
         {
-            let door = self.door.clone();
+            let (door, config) = (self.door.clone(), Arc::clone(&self.config));
             self.served.spawn(async move {
-                let done = serve(&door, &key).await;
+                let done = serve(&door, &key, &config).await;
                 (key, done)
             });
         }
@@ -154,8 +173,24 @@ impl Session {
     }
 }
 
-async fn serve(door: &Door, key: &Key) -> Result<remediation::Served, OperatorError> {
+fn pause(key: &Key) -> Duration {
     match key {
+        Key::FenceConfig => GATHER,
+        Key::NodeFence(_) | Key::Remediation(..) => Duration::ZERO,
+    }
+}
+
+async fn serve(
+    door: &Door,
+    key: &Key,
+    config: &Mutex<fence_config::Known>,
+) -> Result<remediation::Served, OperatorError> {
+    match key {
+        Key::FenceConfig => {
+            let mut known = config.lock().await;
+            let next = Box::pin(fence_config::serve(door, &mut known)).await?;
+            Ok(remediation::Served { next, host: None })
+        }
         Key::NodeFence(node) => {
             let next = Box::pin(node_fence::serve(door, node)).await?;
             Ok(remediation::Served { next, host: None })
@@ -166,45 +201,89 @@ async fn serve(door: &Door, key: &Key) -> Result<remediation::Served, OperatorEr
 
 /// The objects that change.
 fn changes(door: &Door) -> impl Stream<Item = Key> + use<> {
-    let fences = follow(door, node_fence::kind(), |object| {
+    let fences = follow(door, &node_fence::kind(), |object| {
         object.metadata.name.map(Key::NodeFence)
     });
-    let remediations = follow(door, remediation::kind(), |object| {
+    let remediations = follow(door, &remediation::kind(), |object| {
         let meta = object.metadata;
         meta.namespace
             .zip(meta.name)
             .map(|(namespace, name)| Key::Remediation(namespace, name))
     });
-    select_all([fences, remediations])
+    select_all([fences, remediations, config_maps(door), nodes(door)])
 }
 
-/// Follows one kind of objects for ever.
+/// Follows one kind of Ringfence's own objects for ever.
 fn follow(
     door: &Door,
-    kind: ApiResource,
+    kind: &ApiResource,
     key: impl Fn(PartialObjectMeta<DynamicObject>) -> Option<Key> + Send + 'static,
 ) -> BoxStream<'static, Key> {
+    let remedy = "their definitions are installed with: ringfence kubernetes crds | kubectl apply -f -";
+    watch(
+        door,
+        metadata(&door.client, kind),
+        (kind.plural.clone(), remedy),
+        move |event| match event {
+            Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) => key(object),
+            Event::Init | Event::InitDone => None,
+        },
+    )
+}
+
+/// Follows the ConfigMaps of the configuration, by their names alone.
+fn config_maps(door: &Door) -> BoxStream<'static, Key> {
+    let kind = ApiResource::erase::<ConfigMap>(&());
+    let api: Api<PartialObjectMeta<DynamicObject>> =
+        Api::namespaced_with(door.client.clone(), &door.namespace, &kind);
+    watch(door, api, ("configmaps".to_owned(), RIGHTS), |event| {
+        let (Event::Apply(map) | Event::InitApply(map) | Event::Delete(map)) = event else {
+            return None;
+        };
+        fence_config::is_own(&map.name_any()).then_some(Key::FenceConfig)
+    })
+}
+
+/// Follows what nodes say of themselves, which changes seldom, while a node changes often.
+fn nodes(door: &Door) -> BoxStream<'static, Key> {
+    let api: Api<fence_config::NodeObject> = Api::all_with(door.client.clone(), &fence_config::nodes());
+    let mut known = BTreeMap::new();
+    watch(door, api, ("nodes".to_owned(), RIGHTS), move |event| {
+        let is_changed = match event {
+            Event::Apply(node) | Event::InitApply(node) => {
+                let node = fence_config::seen(node);
+                known.insert(node.name.clone(), node.clone()) != Some(node)
+            }
+            Event::Delete(node) => known.remove(&node.name_any()).is_some(),
+            Event::Init | Event::InitDone => false,
+        };
+        is_changed.then_some(Key::FenceConfig)
+    })
+}
+
+/// Follows objects for ever. That they cannot be followed is told once, with what may help.
+fn watch<K>(
+    door: &Door,
+    api: Api<K>,
+    (kind, remedy): (String, &'static str),
+    mut key: impl FnMut(Event<K>) -> Option<Key> + Send + 'static,
+) -> BoxStream<'static, Key>
+where
+    K: Resource + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
+{
     let cluster = door.cluster.clone();
-    let name = kind.plural.clone();
     let mut is_told = false;
-    let stream = watcher(metadata(&door.client, &kind), watcher::Config::default()).default_backoff();
+    let stream = watcher(api, watcher::Config::default()).default_backoff();
     let keys = stream.filter_map(move |event| {
         let changed = match event {
-            Ok(Event::Apply(object) | Event::InitApply(object) | Event::Delete(object)) => key(object),
-            Ok(Event::Init) => None,
-            Ok(Event::InitDone) => {
-                is_told = false;
-                None
+            Ok(event) => {
+                is_told = is_told && !matches!(event, Event::InitDone);
+                key(event)
             }
             Err(error) => {
                 if !std::mem::replace(&mut is_told, true) {
                     let error = error_chain(&error);
-                    tracing::warn!(
-                        cluster,
-                        kind = name,
-                        error,
-                        "objects cannot be followed; their definitions are installed with: ringfence kubernetes crds | kubectl apply -f -"
-                    );
+                    tracing::warn!(cluster, kind, error, "objects cannot be followed; {remedy}");
                 }
                 None
             }

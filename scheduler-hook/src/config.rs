@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::pods::PodLookup;
+use crate::confirmation::Confirmation;
+use crate::lookup::ClusterLookup;
 
 /// The settings of the hook.
 #[derive(Clone, Debug)]
@@ -13,8 +14,10 @@ pub struct HookConfig {
     pub clusters: Vec<String>,
     /// The answer about a host that Ringfence does not know.
     pub unknown_hosts: UnknownHosts,
-    /// Who looks up pods of clusters.
-    pub pods: PodLookup,
+    /// Who asks clusters.
+    pub lookup: ClusterLookup,
+    /// What is asked before an answer that opens something.
+    pub confirmation: Confirmation,
     /// Between two reads of the hosts without a change.
     pub refresh_every: Duration,
     /// The greatest age of a read from which schedule gates are answered.
@@ -34,7 +37,8 @@ impl Default for HookConfig {
             clouds: Vec::new(),
             clusters: Vec::new(),
             unknown_hosts: UnknownHosts::Refused,
-            pods: PodLookup::default(),
+            lookup: ClusterLookup::default(),
+            confirmation: Confirmation::default(),
             refresh_every: Duration::from_secs(1),
             max_age: Duration::from_secs(5),
         }

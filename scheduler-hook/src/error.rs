@@ -22,6 +22,12 @@ pub enum HookError {
     /// The database cannot be read.
     #[error("the database cannot be read")]
     Db(#[from] DbError),
+    /// Another process may lead, so that the database may be out of date.
+    #[error("the answer cannot be confirmed: {0}")]
+    Lead(String),
+    /// A cluster does not tell what may go of one of its nodes.
+    #[error("the gate object cannot be read, which names what may go: {0}")]
+    Unnamed(String),
     /// The database did not answer in time.
     #[error("the database did not answer within {} ms", within.as_millis())]
     Slow {

@@ -5,16 +5,18 @@
 //! each time. `core` decides both; `api` has the routes.
 
 mod config;
+mod confirmation;
 mod error;
 mod hook;
 mod keeping;
+mod lookup;
 mod metrics;
 mod moment;
-mod pods;
 mod snapshot;
 
 pub use config::{HookConfig, UnknownHosts};
+pub use confirmation::Confirmation;
 pub use error::HookError;
-pub use hook::{Hook, Now, Verdict};
-pub use pods::{FoundPod, PodLookup, PodToEvict};
+pub use hook::{Hook, Leaving, Now, Verdict};
+pub use lookup::{ClusterLookup, Clusters, Told};
 pub use snapshot::{Filtered, Snapshot};

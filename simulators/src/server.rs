@@ -17,6 +17,8 @@ use crate::{Fault, PortState, SimulatorError, World, routes, store};
 const MAX_CONNECTIONS: usize = 2048;
 /// The largest body of a request, in bytes.
 const MAX_BODY_BYTES: usize = 4096;
+/// A connection without a request is closed after this: later than a driver's HTTP client closes it (90 s).
+const IDLE: Duration = Duration::from_secs(100);
 
 /// The simulators' server.
 pub struct Simulators;
@@ -57,6 +59,7 @@ impl Simulators {
         })
         .workers(1)
         .max_connections(MAX_CONNECTIONS)
+        .keep_alive(IDLE)
         .client_request_timeout(Duration::from_secs(10))
         .disable_signals()
         .listen(listener)

@@ -60,11 +60,7 @@ impl Client {
 
     /// A client over TLS that trusts this authority (PEM) and no other.
     pub fn with_authority(base: &str, token: Option<&str>, authority: &str) -> Self {
-        use rustls::pki_types::pem::PemObject;
-        let certificate = rustls::pki_types::CertificateDer::from_pem_slice(authority.as_bytes()).unwrap();
-        let mut trusted = rustls::RootCertStore::empty();
-        trusted.add(certificate).unwrap();
-        Self::trusting(base, token, trusted)
+        Self::trusting(base, token, trusted(authority))
     }
 
     fn trusting(base: &str, token: Option<&str>, trusted: rustls::RootCertStore) -> Self {
@@ -259,6 +255,19 @@ impl Client {
 /// The present time.
 pub fn now() -> DateTime<Utc> {
     Utc::now()
+}
+
+fn trusted(authority: &str) -> rustls::RootCertStore {
+    use rustls::pki_types::pem::PemObject;
+    let certificate = rustls::pki_types::CertificateDer::from_pem_slice(authority.as_bytes()).unwrap();
+    let mut trusted = rustls::RootCertStore::empty();
+    trusted.add(certificate).unwrap();
+    trusted
+}
+
+/// A client over TLS that trusts this authority (PEM) and no other, and has no time limit.
+pub(crate) fn http_client(authority: &str) -> reqwest::ClientBuilder {
+    reqwest::Client::builder().tls_backend_preconfigured(tls(trusted(authority)))
 }
 
 fn tls(trusted: rustls::RootCertStore) -> rustls::ClientConfig {

@@ -1,5 +1,7 @@
 //! The `ringfence` program as separate processes.
 
+use std::io::{Read, Seek};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,12 +12,15 @@ use nix::unistd::Pid;
 use ringfence_lab::Rope;
 use serde_json::Value;
 
+/// A command that runs to its end has ended by then.
+const LONGEST_RUN: Duration = Duration::from_secs(180);
+
 /// A machine: an empty home, and an environment with nothing but the variables that the test sets.
 pub struct Machine {
     _rope: Rope,
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,
-    /// Another build of the program than the tested one.
+    /// Another build of the program than the tested one, or a program that becomes the tested one.
     other_build: Option<PathBuf>,
 }
 
@@ -59,6 +64,19 @@ impl Machine {
         }
     }
 
+    /// The program is started by this script, which becomes it: its arguments are the program and the program's.
+    pub fn starts_by(mut self, script: &str) -> Self {
+        let file = self.file("start");
+        let text = format!(
+            "#!/bin/sh\nset -eu\nset -- {:?} \"$@\"\n{script}\n",
+            program().display().to_string()
+        );
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o700)).unwrap();
+        self.other_build = Some(file);
+        self
+    }
+
     pub fn set(mut self, name: &str, value: impl Into<String>) -> Self {
         self.variables.push((name.to_owned(), value.into()));
         self
@@ -85,17 +103,23 @@ impl Machine {
 
     /// Runs `ringfence` with these arguments and more variables.
     pub async fn run_with(&self, words: &[&str], more: &[(&str, &str)]) -> Run {
-        let mut command = self.command(words);
-        command.envs(more.iter().copied());
-        let output = tokio::task::spawn_blocking(move || command.output())
-            .await
-            .unwrap()
-            .unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (mut out, mut err) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let mut command = tokio::process::Command::from(self.command(words));
+        command
+            .envs(more.iter().copied())
+            .stdout(out.try_clone().unwrap())
+            .stderr(err.try_clone().unwrap())
+            .kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let ended = tokio::time::timeout(LONGEST_RUN, child.wait()).await;
+        let (out, err) = (printed(&mut out), printed(&mut err));
+        let Ok(status) = ended else {
+            panic!("{words:?} has not ended after {LONGEST_RUN:?}; it printed:\n{out}{err}");
+        };
         Run {
-            code: output.status.code(),
-            out: text(output.stdout),
-            err: text(output.stderr),
+            code: status.unwrap().code(),
+            out,
+            err,
         }
     }
 
@@ -139,6 +163,14 @@ impl Machine {
             .stdin(Stdio::null());
         command
     }
+}
+
+/// Everything that was written to a file.
+fn printed(file: &mut std::fs::File) -> String {
+    let mut text = String::new();
+    file.rewind().unwrap();
+    file.read_to_string(&mut text).unwrap();
+    text
 }
 
 /// From `RINGFENCE_TEST_BINARY`, or where Cargo puts the program beside the tests.

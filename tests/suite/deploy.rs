@@ -14,12 +14,12 @@ use ringfence_tests::{Machine, Run};
 use serde_json::Value;
 
 /// A path in the source tree.
-fn source(path: &str) -> PathBuf {
+pub(crate) fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
 }
 
 /// A program in the folder with Python and Go that the test run provides.
-fn tool(name: &str) -> PathBuf {
+pub(crate) fn tool(name: &str) -> PathBuf {
     let Some(path) = std::env::var_os("RINGFENCE_TEST_DEPLOY_TOOLS") else {
         panic!("RINGFENCE_TEST_DEPLOY_TOOLS is not set; run the tests with `cargo xtask test`");
     };
@@ -27,7 +27,7 @@ fn tool(name: &str) -> PathBuf {
 }
 
 #[track_caller]
-fn text(command: &mut Command) -> String {
+pub(crate) fn text(command: &mut Command) -> String {
     let Output {
         status,
         stdout,

@@ -103,9 +103,11 @@ pages! {
     configurations_that_are_shown_are_accepted: "docs/configuration.md" in places::newcomer();
     the_deployment_guide_ends_with_a_fenced_host: "docs/deploy.md" in places::installation().await;
     a_cluster_is_set_up_as_the_page_of_node_fences_says: "docs/kubernetes-nodefence.md" in places::newcomer();
+    what_is_declared_in_a_cluster_is_checked_elsewhere: "docs/kubernetes-configuration.md" in places::newcomer();
     every_example_of_methods_and_plans_is_accepted: "docs/methods-and-plans.md" in places::demo().await;
     every_example_of_clouds_is_accepted: "docs/fencing-clouds.md" in places::demo().await;
     an_operator_gets_the_answers_of_the_guide: "docs/operations.md" in places::demo().await;
+    what_is_done_inside_a_cluster_is_checked_elsewhere: "docs/kubernetes.md" in places::newcomer();
     what_is_installed_in_a_cluster_is_checked_elsewhere: "docs/kubernetes-gates.md" in places::newcomer();
     what_is_set_up_in_pacemaker_is_checked_elsewhere: "docs/pacemaker.md" in places::newcomer();
     the_quick_start_leads_from_nothing_to_a_fenced_host: "docs/quick-start.md" in places::fresh_server().await;

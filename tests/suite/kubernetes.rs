@@ -1,9 +1,23 @@
 //! Stories with a real Kubernetes.
 
 mod admission;
+mod adopting;
+mod api_server_away;
+mod chart;
+mod confirming;
+mod doctor;
+mod fence_config;
 mod gates;
+mod in_cluster;
+mod leader_dies;
 mod leaders;
 mod member;
 mod node_fence;
+mod opted_in;
+mod out_of_service;
 mod plant;
 mod remediation;
+mod returning;
+mod told;
+mod two_clusters;
+mod weaker_proofs;

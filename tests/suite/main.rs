@@ -14,6 +14,7 @@ mod falling_silent;
 mod feed;
 mod fencing;
 mod kubernetes;
+mod leaving;
 mod masakari;
 mod messages;
 mod metrics;

@@ -17,6 +17,7 @@ mod ironic;
 mod judge;
 mod late;
 mod losing;
+mod machine;
 mod monitors;
 mod notifications;
 mod orders;

@@ -1,8 +1,10 @@
 //! The scheduler hook's answers to schedulers and to evacuations.
 
 mod asking;
+mod confirming;
 mod evacuating;
 mod freshness;
+mod naming;
 mod package;
 mod processes;
 

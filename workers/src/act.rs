@@ -187,7 +187,17 @@ pub(crate) async fn observe(
     until: Instant,
 ) -> Result<Observation, WorkerError> {
     let reading = timeout_at(until, read(device, until)).await;
-    match reading.unwrap_or_else(|_| Reading::Unclear("the device did not answer in time".to_owned())) {
+    let late = |_| Reading::Unclear("the device did not answer in time".to_owned());
+    observed(reading.unwrap_or_else(late), secrets, clock)
+}
+
+/// A reading that no command came before.
+pub(crate) fn observed(
+    reading: Reading,
+    secrets: &Secrets,
+    clock: &Clock,
+) -> Result<Observation, WorkerError> {
+    match reading {
         Reading::State(state, detail) => Ok(observation(state, cut(&secrets.mask(&detail)), 0, clock)),
         Reading::Unclear(detail) => Err(clean_error(WorkerError::unclear(detail), secrets)),
         Reading::Refused(detail) => Err(clean_error(WorkerError::refused(detail), secrets)),

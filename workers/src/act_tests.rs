@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,7 +27,7 @@ impl Device for Stalling {
 }
 
 async fn act_on(device: &Stalling, kind: FencingKind, budget: Duration) -> Outcome {
-    let secrets = Secrets::resolve(&BTreeMap::new()).unwrap();
+    let secrets = Secrets::default();
     let clock: Clock = Arc::new(|| "2026-01-01T12:00:00Z".parse().unwrap());
     let time = TimeGiven::of(budget);
     act_and_observe(device, kind, &secrets, &clock, time)

@@ -15,7 +15,7 @@ pub enum WorkerError {
         /// Where it was looked for.
         reference: String,
         /// What is wrong there.
-        why: &'static str,
+        why: String,
         /// What the system said.
         #[source]
         source: Option<io::Error>,

@@ -8,7 +8,6 @@ mod act;
 mod driver;
 mod drivers;
 mod error;
-mod http;
 mod left_behind;
 mod mask;
 mod openstack;

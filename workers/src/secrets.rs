@@ -6,7 +6,11 @@ use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
+use std::sync::Arc;
+
 use nix::fcntl::OFlag;
+use ringfence_backends::kubernetes::{Cluster, FoundSecret};
+use ringfence_backends::{BackendError, Platform};
 use ringfence_core::SecretReference;
 
 use crate::WorkerError;
@@ -44,11 +48,46 @@ impl fmt::Debug for SecretValue {
 pub struct Secrets(BTreeMap<String, SecretValue>);
 
 impl Secrets {
-    /// Looks all references up. Blocks on the file system. Errors name the reference, never the value.
-    pub fn resolve(references: &BTreeMap<String, SecretReference>) -> Result<Self, WorkerError> {
+    /// Looks all references up: those to Secrets in these clusters. Errors name the reference, never the value.
+    ///
+    /// # Errors
+    /// A reference leads nowhere, or a cluster does not answer.
+    pub async fn resolve(
+        references: &BTreeMap<String, SecretReference>,
+        clusters: &[Arc<Cluster>],
+    ) -> Result<Self, WorkerError> {
+        let is_far = |reference: &SecretReference| matches!(reference, SecretReference::Cluster { .. });
+        let mut here = references.clone();
+        here.retain(|_, reference| !is_far(reference));
+        let mut found = match here.is_empty() {
+            true => Self::default(),
+            // Off the async threads: files may be slow.
+            false => tokio::task::spawn_blocking(move || Self::resolve_here(&here))
+                .await
+                .unwrap_or_else(|_| Err(WorkerError::unclear("the secrets could not be read")))?,
+        };
+        for (name, reference) in references {
+            if let SecretReference::Cluster { cluster, secret, key } = reference {
+                let at = Place {
+                    name,
+                    reference,
+                    secret,
+                    key,
+                };
+                found.0.insert(name.clone(), at.resolve(cluster, clusters).await?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Looks references up that lead to this machine alone. Blocks on the file system.
+    ///
+    /// # Errors
+    /// A reference leads nowhere, or to a cluster.
+    pub fn resolve_here(references: &BTreeMap<String, SecretReference>) -> Result<Self, WorkerError> {
         references
             .iter()
-            .map(|(name, reference)| Ok((name.clone(), resolve(name, reference)?)))
+            .map(|(name, reference)| Ok((name.clone(), resolve_here(name, reference)?)))
             .collect::<Result<_, _>>()
             .map(Self)
     }
@@ -81,13 +120,52 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Secrets {
     }
 }
 
-fn resolve(name: &str, reference: &SecretReference) -> Result<SecretValue, WorkerError> {
-    let fault = |why, source| WorkerError::Secret {
-        name: name.to_owned(),
-        reference: reference.to_string(),
-        why,
-        source,
-    };
+/// A key of a Secret, and what it is wanted for.
+struct Place<'a> {
+    name: &'a str,
+    reference: &'a SecretReference,
+    secret: &'a str,
+    key: &'a str,
+}
+
+impl Place<'_> {
+    async fn resolve(&self, cluster: &str, clusters: &[Arc<Cluster>]) -> Result<SecretValue, WorkerError> {
+        let fault = |why: String| fault(self.name, self.reference, why, None);
+        let Some(cluster) = clusters.iter().find(|known| known.name() == cluster) else {
+            return Err(fault(
+                "is of a cluster that the worker's kubernetes.clusters does not name".to_owned(),
+            ));
+        };
+        let Self { secret, key, .. } = self;
+        let at = format!("Secret {secret} in namespace {}", cluster.namespace());
+        match Box::pin(cluster.secret(secret, key)).await {
+            Ok(FoundSecret::Value(value)) => match String::from_utf8(value) {
+                Ok(value) => usable(self.name, self.reference, value),
+                Err(_) => Err(fault("is not UTF-8 text".to_owned())),
+            },
+            Ok(FoundSecret::NoSecret) => Err(fault(format!("cannot be read: there is no {at}"))),
+            Ok(FoundSecret::NoKey) => Err(fault(format!("cannot be read: {at} has no key {key}"))),
+            Err(error) => Err(self.not_read(&error)),
+        }
+    }
+
+    /// Where asking again may help, the attempt is not over.
+    fn not_read(&self, error: &BackendError) -> WorkerError {
+        let fault = fault(
+            self.name,
+            self.reference,
+            format!("cannot be read: {error}"),
+            None,
+        );
+        match error.is_passing() {
+            true => WorkerError::unclear(fault.to_string()),
+            false => fault,
+        }
+    }
+}
+
+fn resolve_here(name: &str, reference: &SecretReference) -> Result<SecretValue, WorkerError> {
+    let fault = |why: &str, source| fault(name, reference, why.to_owned(), source);
     let value = match reference {
         SecretReference::Env(variable) => match std::env::var(variable) {
             Ok(value) => value,
@@ -97,14 +175,34 @@ fn resolve(name: &str, reference: &SecretReference) -> Result<SecretValue, Worke
             Err(std::env::VarError::NotUnicode(_)) => return Err(fault("is not UTF-8 text", None)),
         },
         SecretReference::File(path) => read_file(path).map_err(|(why, source)| fault(why, source))?,
+        SecretReference::Cluster { .. } => {
+            return Err(fault(
+                "is no secret of this machine; env:NAME or file:/absolute/path is allowed",
+                None,
+            ));
+        }
     };
+    usable(name, reference, value)
+}
+
+fn usable(name: &str, reference: &SecretReference, value: String) -> Result<SecretValue, WorkerError> {
+    let fault = |why: &str| fault(name, reference, why.to_owned(), None);
     if value.is_empty() {
-        return Err(fault("is empty", None));
+        return Err(fault("is empty"));
     }
     if value.len() > MAX_SECRET_BYTES {
-        return Err(fault("is larger than 64 KiB", None));
+        return Err(fault("is larger than 64 KiB"));
     }
     Ok(SecretValue(value))
+}
+
+fn fault(name: &str, reference: &SecretReference, why: String, source: Option<io::Error>) -> WorkerError {
+    WorkerError::Secret {
+        name: name.to_owned(),
+        reference: reference.to_string(),
+        why,
+        source,
+    }
 }
 
 /// Opened without blocking and then looked at, so that a pipe in the file's place cannot hold the worker up.
@@ -135,7 +233,7 @@ mod tests {
 
     fn from_file(path: &std::path::Path) -> Result<Secrets, WorkerError> {
         let reference = SecretReference::File(path.to_string_lossy().into_owned());
-        Secrets::resolve(&BTreeMap::from([("password".to_owned(), reference)]))
+        Secrets::resolve_here(&BTreeMap::from([("password".to_owned(), reference)]))
     }
 
     #[test]
@@ -191,7 +289,7 @@ mod tests {
     #[test]
     fn a_variable_that_is_not_set_is_named() {
         let reference = SecretReference::Env("RINGFENCE_TEST_NO_SUCH_SECRET".to_owned());
-        let error = Secrets::resolve(&BTreeMap::from([("password".to_owned(), reference)])).unwrap_err();
+        let error = resolve_here("password", &reference).unwrap_err();
         assert_eq!(
             error.to_string(),
             "secret \"password\" from env:RINGFENCE_TEST_NO_SUCH_SECRET is not set in the worker's environment"

@@ -100,7 +100,7 @@ pub fn host() -> Host {
         in_flight: Vec::new(),
         event_sequence: 0,
         revision: 0,
-        created_at: start(),
+        created_at: start() - chrono::TimeDelta::days(1),
         updated_at: start(),
     }
 }

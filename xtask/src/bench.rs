@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::error::XtaskError;
 use crate::peers::{OpenStackUse, Parts, Peers, Wanted};
+use crate::say::say;
 use crate::supervise::{Supervisor, exit_code};
 use crate::test::BINARY;
 use crate::without::Without;
@@ -31,14 +32,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     } else {
         OpenStackUse::None
     };
-    // The others are left out: they would load the machine.
+    // The others are left out: no case needs them.
     let wanted = Wanted {
         openstack,
         vm: false,
-        kubernetes: false,
+        kubernetes: arguments.without.has_kubernetes(),
         ceph: false,
     };
     let parts = Parts::provide(&workspace, wanted)?;
+    if let Some(why) = parts.no_kubernetes() {
+        say(&format!(
+            "NOT MEASURED: everything with Kubernetes, because {why}"
+        ));
+    }
     // Files that were just built and installed must not be written to the disk while commits are measured.
     nix::unistd::sync();
     let peers = Peers::start(parts)?;

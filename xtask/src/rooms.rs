@@ -47,7 +47,11 @@ pub const ROOMS: &[Room] = &[
     room(2, "workers", &[&["core", "bus", "backends"]]),
     room(2, "scheduler-hook", &[&["core", "db"]]),
     room(3, "api", &[&["core", "engine", "db", "scheduler-hook"]]),
-    room(3, "operator", &[&["core", "engine", "db", "backends"]]),
+    room(
+        3,
+        "operator",
+        &[&["core", "engine", "db", "backends", "scheduler-hook"]],
+    ),
     room(4, "cli", &[PRODUCT]),
     room(5, "tests", &[PRODUCT, AROUND]),
     room(5, "xtask", &[PRODUCT, AROUND]),

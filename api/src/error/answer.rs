@@ -48,7 +48,8 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let (status, code, _) = self.head();
         note_code(&code);
-        if status.is_server_error() {
+        // Probes ask a process that waits all the time.
+        if status.is_server_error() && !matches!(self, Self::Waiting) {
             let chain = error_chain(self);
             tracing::error!(error = chain, "a request failed");
         }

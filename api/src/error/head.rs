@@ -36,6 +36,9 @@ impl ApiError {
             Self::KeyReused(_) => head(409, "idempotency.reused", "Key used before"),
             Self::KeyRunning(_) => head(409, "idempotency.running", "Still running"),
             Self::Hook(HookError::Stale { .. }) => head(503, "hook.stale", "What is known is too old"),
+            Self::Hook(HookError::Lead(_)) => head(503, "lead.unconfirmed", "Not known to lead"),
+            Self::Hook(HookError::Unnamed(_)) => head(503, "cluster.unavailable", "Cluster unavailable"),
+            Self::Waiting => head(503, "lead.waiting", "Waits for the lead"),
             Self::Hook(HookError::Slow { .. } | HookError::Db(_)) => {
                 head(503, "database.unavailable", "Database unavailable")
             }
@@ -74,6 +77,7 @@ pub(crate) fn engine_head(error: &EngineError) -> Head {
         EngineError::Record(_) | EngineError::TakenOver { .. } => {
             head(503, "record.unavailable", "Record unavailable")
         }
+        EngineError::Lead(_) | EngineError::NotLeading => head(503, "lead.unconfirmed", "Not known to lead"),
         EngineError::NoWrites => head(503, "database.unavailable", "Database unavailable"),
         EngineError::Db(_) => head(500, "internal", "Internal error"),
         EngineError::Bus(_) => head(503, "bus.unavailable", "Bus unavailable"),
@@ -88,6 +92,9 @@ fn refusal_head(refusal: &Refusal) -> Head {
         Refusal::FencingInFlight { .. } => (409, "Fence may still act"),
         Refusal::PlanMissing => (409, "No plan"),
         Refusal::HostUp { .. } => (409, "Host is up"),
+        Refusal::AliveSince { .. } => (409, "Host was alive since"),
+        Refusal::ReleasedSince { .. } => (409, "Host was released since"),
+        Refusal::WordTooOld { .. } | Refusal::WordNotDated { .. } => (409, "Confirmation is too old"),
         Refusal::StaleGeneration { .. } => (409, "Stale generation"),
         Refusal::StaleObservation { .. } => (409, "Stale observation"),
         Refusal::TooManySources { .. } => (409, "Too many sources"),

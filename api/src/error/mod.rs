@@ -152,6 +152,9 @@ pub enum ApiError {
     /// The request that the key came with is being carried out.
     #[error("Idempotency-Key: the request with {0:?} is still being carried out; ask again")]
     KeyRunning(String),
+    /// The process waits for the lead, or takes the records over.
+    #[error("this Ringfence does not lead yet; ask the one that is ready")]
+    Waiting,
     /// The scheduler hook cannot answer.
     #[error(transparent)]
     Hook(#[from] HookError),

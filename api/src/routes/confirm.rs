@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use actix_web::HttpResponse;
 use ringfence_core::Generation;
-use ringfence_engine::Applied;
+use ringfence_engine::{Applied, Word};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -49,16 +49,13 @@ pub(crate) async fn confirm(
 ) -> Result<HttpResponse, ApiError> {
     let by = call.require_to_change(Role::Service)?;
     let body = body.0;
-    let confirmed = call
-        .engine
-        .confirm(
-            &id,
-            Generation(body.generation),
-            &body.reason,
-            body.override_up,
-            &by,
-        )
-        .await?;
+    let word = Word {
+        generation: Generation(body.generation),
+        said_at: call.engine.clock().now(),
+        reason: &body.reason,
+        override_up: body.override_up,
+    };
+    let confirmed = call.engine.confirm(&id, word, &by).await?;
     answer(&call, &confirmed).await
 }
 

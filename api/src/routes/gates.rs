@@ -19,6 +19,8 @@ pub(crate) async fn gates(call: Call, id: IdOrName) -> Result<HttpResponse, ApiE
     let gates = decide(&host, call.engine.clock().now());
     if gates.evacuate.allowed {
         call.engine.confirm_record(&host.host).await?;
+    } else if gates.schedule.allowed {
+        call.engine.confirm_lead().await?;
     }
     Ok(HttpResponse::Ok()
         .insert_header(("Cache-Control", "no-store"))

@@ -8,6 +8,7 @@ use ringfence_scheduler_hook::Hook;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::ApiError;
 use crate::error::ErrorList;
 use crate::state::State;
 
@@ -64,14 +65,26 @@ pub(crate) async fn healthcheck(
     query: web::Query<HealthQuery>,
 ) -> HttpResponse {
     match query.probe {
-        Probe::Live => HttpResponse::Ok().json(Health {
-            status: "ok",
-            database: None,
-            bus: None,
-            scheduler_hook: None,
-        }),
+        Probe::Live => live(),
         Probe::Ready => ready(state.as_ref(), hook.as_ref()).await,
     }
+}
+
+/// Of a process that waits for the lead: it lives, and cannot do its work.
+pub(crate) async fn healthcheck_waiting(query: web::Query<HealthQuery>) -> Result<HttpResponse, ApiError> {
+    match query.probe {
+        Probe::Live => Ok(live()),
+        Probe::Ready => Err(ApiError::Waiting),
+    }
+}
+
+fn live() -> HttpResponse {
+    HttpResponse::Ok().json(Health {
+        status: "ok",
+        database: None,
+        bus: None,
+        scheduler_hook: None,
+    })
 }
 
 async fn ready(state: Option<&web::Data<State>>, hook: Option<&web::Data<Hook>>) -> HttpResponse {

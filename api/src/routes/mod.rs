@@ -65,6 +65,11 @@ pub(crate) fn configure_alone(service: &mut ServiceConfig) {
         .service(at("/metrics").route(web::get().to(metrics::metrics)));
 }
 
+/// That of a process that waits for the lead.
+pub(crate) fn configure_waiting(service: &mut ServiceConfig) {
+    service.service(at("/healthcheck").route(web::get().to(health::healthcheck_waiting)));
+}
+
 fn at(path: &str) -> Resource {
     web::resource(path).default_service(web::to(not_allowed))
 }

@@ -55,7 +55,7 @@ pub(crate) struct MethodBody {
     /// The driver's parameters; `${host.name}`, `${host.id}` and `${host.zone}` stand for the host's own.
     #[serde(default)]
     pub parameters: BTreeMap<String, ParameterValue>,
-    /// The driver's secrets: `env:NAME` or `file:/absolute/path`, resolved by the worker.
+    /// The driver's secrets: `env:NAME`, `file:/absolute/path` or `secret:CLUSTER/SECRET/KEY`, resolved by the worker.
     #[serde(default)]
     pub secrets: BTreeMap<String, String>,
     /// The zone whose workers reach the device; the host's own if absent.

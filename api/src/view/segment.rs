@@ -96,6 +96,8 @@ pub(crate) struct EvacuationView {
     pub priority_key: String,
     /// Workloads of one host that are moved at one time; 1 to 64.
     pub at_once: u32,
+    /// Workloads of one host whose move is begun within one second; 0 to 64. 0: as many as at_once allows.
+    pub per_second: u32,
     /// Seconds that one try of one workload may take; 10 to 900.
     pub timeout_s: u32,
     /// How often a move that failed is tried again; 0 to 10.
@@ -111,7 +113,7 @@ pub(crate) struct EvacuationView {
 }
 
 shown! { EvacuationPolicy, EvacuationView:
-    automatic, workloads, metadata_key, priority_key, at_once, timeout_s, retries, stopped, failed, held,
+    automatic, workloads, metadata_key, priority_key, at_once, per_second, timeout_s, retries, stopped, failed, held,
     spare_hosts,
 }
 

@@ -8,14 +8,19 @@ use async_trait::async_trait;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use ringfence_core::{Backend, Poll, Timestamp};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
+use super::gates::GateTurns;
 use super::version::Version;
+use super::volume_health::Session;
 use super::watching::Watching;
-use super::{ClusterSettings, GateNames, faults, gates, preflight, steps};
-use crate::{BackendError, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, TimeGiven};
+use super::{ClusterSettings, GateNames, faults, gates, hosts, preflight, steps};
+use crate::{
+    BackendError, Departure, KeptHost, Platform, Preflight, SeenGate, StepOrder, StepReport, TimeGiven,
+};
 
 /// One cluster.
 pub struct Cluster {
@@ -24,6 +29,8 @@ pub struct Cluster {
     watching: OnceCell<Watching>,
     version: OnceCell<Version>,
     account: OnceCell<String>,
+    gate_turns: GateTurns,
+    storageos: Mutex<Option<Session>>,
 }
 
 impl Cluster {
@@ -36,6 +43,8 @@ impl Cluster {
             watching: OnceCell::new(),
             version: OnceCell::new(),
             account: OnceCell::new(),
+            gate_turns: GateTurns::default(),
+            storageos: Mutex::new(None),
         }
     }
 
@@ -52,8 +61,18 @@ impl Cluster {
         &self.settings
     }
 
+    /// The login at its StorageOS.
+    pub(super) fn storageos(&self) -> &Mutex<Option<Session>> {
+        &self.storageos
+    }
+
     pub(super) async fn client(&self) -> Result<&Client, BackendError> {
         self.client.get_or_try_init(|| self.settings.client()).await
+    }
+
+    /// The changes of the gate object, which is one for all nodes.
+    pub(super) fn gate_turns(&self) -> &GateTurns {
+        &self.gate_turns
     }
 
     /// The cluster's version, as it was first seen: a newer one acts on all that an older one acts on.
@@ -169,11 +188,16 @@ impl Platform for Cluster {
 
     async fn keep(&self, hosts: &[KeptHost<'_>]) -> Result<(), BackendError> {
         gates::keep(self, hosts).await?;
-        steps::keep(self, hosts).await
+        steps::keep(self, hosts).await?;
+        hosts::keep(self, hosts).await
     }
 
     async fn gates(&self) -> Result<Vec<SeenGate>, BackendError> {
         gates::installed(self).await
+    }
+
+    async fn departure(&self, host: &str) -> Result<Departure, BackendError> {
+        steps::departure(self, host).await
     }
 
     async fn preflight(&self, now: Timestamp) -> Vec<Preflight> {

@@ -38,7 +38,10 @@ pub(super) fn of(cluster: &str, error: &kube::Error) -> BackendError {
 
 fn of_status(cluster: &str, status: &Status) -> BackendError {
     let (platform, service) = (label(cluster), API_SERVER);
-    let why = one_line(&status.message);
+    let why = match status.message.is_empty() {
+        true => "its answer gives no reason".to_owned(),
+        false => one_line(&status.message),
+    };
     match status.code {
         401 | 403 => BackendError::Denied {
             platform,

@@ -85,6 +85,16 @@ impl Lead {
         }
     }
 
+    /// Whether this process holds the lease, read from the API server. Only the holder counts, and no time: another process begins to lead by
+    /// writing its own name, and this one never takes back a lead that it has lost.
+    ///
+    /// # Errors
+    /// The API server is away or refuses.
+    pub async fn is_held(&self) -> Result<bool, BackendError> {
+        let lease = self.get().await?;
+        Ok(lease.as_ref().and_then(holder_of) == Some(&self.holder))
+    }
+
     /// Lets another process take the lead at once.
     pub async fn give_back(&self) {
         if let Err(error) = self.try_to_give_back().await {

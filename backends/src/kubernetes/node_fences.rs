@@ -10,44 +10,45 @@ use async_trait::async_trait;
 use json_patch::Patch as Operations;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use ringfence_core::error_chain;
+use ringfence_core::{HostId, error_chain};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::beat::WRITER;
-use super::{Cluster, faults};
+use super::definitions::{DEFINE, GROUP, VERSION};
+use super::{Cluster, Lead, faults, hosts};
 use crate::{BackendError, Records, Writer, WrittenRecord};
 
+/// How often a first record is tried to be written.
+const MAX_TRIES: u32 = 4;
 /// Objects of one answer.
 const PAGE: u32 = 500;
 /// On a `NodeFence` that Ringfence has made.
-const MADE_BY: &str = "ringfence.io/made-by";
+pub(super) const MADE_BY: &str = "ringfence.io/made-by";
 
 /// The records in the `NodeFence` objects of a cluster.
 #[derive(Debug)]
 pub struct NodeFences {
     cluster: Arc<Cluster>,
+    lead: Arc<Lead>,
     /// The name of this process in the records that it may write.
     writer: String,
 }
 
 impl NodeFences {
-    /// Those of a cluster. No call is made.
+    /// Those of a cluster, for the process with this lead. No call is made.
     #[must_use]
-    pub fn of(cluster: Arc<Cluster>) -> Self {
+    pub fn of(cluster: Arc<Cluster>, lead: Arc<Lead>) -> Self {
         let writer = Uuid::new_v4().to_string();
-        Self { cluster, writer }
+        Self {
+            cluster,
+            lead,
+            writer,
+        }
     }
 
     async fn api(&self) -> Result<Api<DynamicObject>, BackendError> {
-        let kind = ApiResource {
-            group: "ringfence.io".to_owned(),
-            version: "v1alpha1".to_owned(),
-            api_version: "ringfence.io/v1alpha1".to_owned(),
-            kind: "NodeFence".to_owned(),
-            plural: "nodefences".to_owned(),
-        };
-        Ok(Api::all_with(self.cluster.client().await?.clone(), &kind))
+        api(&self.cluster).await
     }
 
     async fn patch(&self, host: &str, operations: Value) -> Result<DynamicObject, BackendError> {
@@ -58,8 +59,20 @@ impl NodeFences {
         self.cluster.call(api.patch_status(host, &how, &patch)).await
     }
 
-    /// The first record of a host that may have a `NodeFence` already.
+    /// The first record of a host that may have a `NodeFence` already. The object may be removed or changed between being read and written.
     async fn begin(&self, host: &str, record: &Value) -> Result<Writer, BackendError> {
+        let mut tries = 1;
+        loop {
+            match self.try_to_begin(host, record).await {
+                Err(BackendError::Refused { .. } | BackendError::NotFound { .. }) if tries < MAX_TRIES => {
+                    tries += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_to_begin(&self, host: &str, record: &Value) -> Result<Writer, BackendError> {
         let object = match self.get(host).await? {
             Some(object) => object,
             None => self.create(host).await?,
@@ -77,8 +90,22 @@ impl NodeFences {
         };
         let version = object.metadata.resource_version;
         let is_as_read = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": version });
-        self.patch(host, json!([is_as_read, place])).await?;
-        Ok(Writer::Own)
+        let written = self.patch(host, json!([is_as_read, place])).await?;
+        self.kept(host, &written, record)
+    }
+
+    /// A cluster drops what its definition of the objects does not have, and says nothing.
+    fn kept(&self, host: &str, written: &DynamicObject, record: &Value) -> Result<Writer, BackendError> {
+        let found = written.data.pointer("/status/record");
+        if found.is_some_and(|found| has_all(found, record)) {
+            return Ok(Writer::Own);
+        }
+        Err(BackendError::Settings {
+            platform: faults::label(&self.cluster.settings().name),
+            why: format!(
+                "its definition of NodeFence is not that of this version and has dropped the record of {host}; define it: {DEFINE}"
+            ),
+        })
     }
 
     async fn get(&self, host: &str) -> Result<Option<DynamicObject>, BackendError> {
@@ -116,9 +143,7 @@ impl NodeFences {
         match error {
             BackendError::NotFound { platform, .. } => BackendError::Settings {
                 platform,
-                why:
-                    "it has no NodeFence objects; define them: ringfence kubernetes crds | kubectl apply -f -"
-                        .to_owned(),
+                why: format!("it has no NodeFence objects of version {VERSION}; define them: {DEFINE}"),
             },
             error => error,
         }
@@ -140,6 +165,35 @@ impl NodeFences {
         let record = serde_json::from_value(record).map_err(|e| self.unreadable(&e))?;
         Ok(Some((host.clone(), record)))
     }
+}
+
+/// Whether a value has all of what was written. A field without a value may be left out.
+fn has_all(found: &Value, written: &Value) -> bool {
+    match (found, written) {
+        (Value::Object(found), Value::Object(written)) => written.iter().all(|(field, value)| {
+            value.is_null() || found.get(field).is_some_and(|found| has_all(found, value))
+        }),
+        (Value::Array(found), Value::Array(written)) => {
+            found.len() == written.len()
+                && found
+                    .iter()
+                    .zip(written)
+                    .all(|(found, value)| has_all(found, value))
+        }
+        _ => found == written,
+    }
+}
+
+/// The `NodeFence` objects of a cluster.
+pub(super) async fn api(cluster: &Cluster) -> Result<Api<DynamicObject>, BackendError> {
+    let kind = ApiResource {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        api_version: format!("{GROUP}/{VERSION}"),
+        kind: "NodeFence".to_owned(),
+        plural: "nodefences".to_owned(),
+    };
+    Ok(Api::all_with(cluster.client().await?.clone(), &kind))
 }
 
 fn writer_of(object: &DynamicObject) -> Option<&str> {
@@ -179,7 +233,7 @@ impl Records for NodeFences {
             Err(BackendError::Refused { .. } | BackendError::NotFound { .. }) => {
                 self.begin(host, &value).await
             }
-            done => done.map(|_| Writer::Own),
+            done => self.kept(host, &done?, &value),
         }
     }
 
@@ -190,6 +244,48 @@ impl Records for NodeFences {
             Some(writer) if self.is_own(writer) => Ok(Writer::Own),
             Some(_) => Ok(Writer::Other),
             None => Err(self.fault(format!("NodeFence {host} has no record"))),
+        }
+    }
+
+    async fn remove(&self, host: &str, id: HostId) -> Result<(), BackendError> {
+        let is_own = json!({ "op": "test", "path": "/status/record/writer", "value": self.writer });
+        let is_of_host = json!({ "op": "test", "path": "/status/record/host/host_id", "value": id });
+        let remove = json!({ "op": "remove", "path": "/status/record" });
+        match self.patch(host, json!([is_own, is_of_host, remove])).await {
+            // There is none, or it is of another host.
+            Err(BackendError::Refused { .. } | BackendError::NotFound { .. }) => {}
+            done => drop(done?),
+        }
+        hosts::forget(&self.cluster, host).await
+    }
+
+    async fn is_led_here(&self) -> Result<bool, BackendError> {
+        self.lead.is_held().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_kept_only_if_all_of_it_was_kept() {
+        let record = json!({ "writer": "w", "host": { "fence": { "proofs": [{ "kind": "power.off", "ended": null }] }, "plan": null } });
+        assert!(has_all(&record, &record));
+        let mut more = record.clone();
+        more["host"]["later"] = json!(1);
+        more["host"].as_object_mut().unwrap().remove("plan");
+        assert!(has_all(&more, &record));
+        for (pointer, value) in [
+            ("/host", json!({})),
+            ("/writer", json!("another")),
+            ("/host/fence/proofs", json!([])),
+            ("/host/fence/proofs/0", json!({})),
+            ("/host/fence", Value::Null),
+        ] {
+            let mut less = record.clone();
+            *less.pointer_mut(pointer).unwrap() = value;
+            assert!(!has_all(&less, &record), "{pointer}");
         }
     }
 }

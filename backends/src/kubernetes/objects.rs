@@ -4,7 +4,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::ApiResource;
 use kube::core::Object;
+use ringfence_core::BootSign;
 use serde::{Deserialize, Serialize};
+
+/// The longest id of a boot, in bytes; a longer one is none.
+const MAX_BOOT_ID: usize = 128;
 
 /// A node.
 pub(super) type NodeObject = Object<NodeSpec, NodeStatus>;
@@ -36,6 +40,9 @@ pub(super) struct Condition {
     #[serde(rename = "type")]
     pub kind: String,
     pub status: String,
+    /// When the kubelet wrote it, by the node's own clock.
+    #[serde(rename = "lastHeartbeatTime")]
+    pub last_heartbeat: Option<String>,
 }
 
 /// The node's own description.
@@ -64,11 +71,23 @@ pub(super) enum Ready {
     Unknown,
 }
 
+/// The boot that the node's kubelet has written down. A kubelet dates the condition `Ready` with each write, and the cluster, which may change the
+/// condition, leaves its date alone.
+pub(super) fn boot(node: &NodeObject) -> Option<BootSign> {
+    let id = node.status.as_ref()?.node_info.boot_id.clone();
+    let written = ready_condition(node)?.last_heartbeat.clone()?;
+    let is_one = !id.is_empty() && id.len() <= MAX_BOOT_ID;
+    is_one.then_some(BootSign { id, written })
+}
+
+fn ready_condition(node: &NodeObject) -> Option<&Condition> {
+    let mut conditions = node.status.iter().flat_map(|status| &status.conditions);
+    conditions.find(|condition| condition.kind == "Ready")
+}
+
 /// The condition `Ready` of a node.
 pub(super) fn ready(node: &NodeObject) -> Ready {
-    let conditions = node.status.iter().flat_map(|status| &status.conditions);
-    let found = conditions.into_iter().find(|condition| condition.kind == "Ready");
-    match found.map(|condition| condition.status.as_str()) {
+    match ready_condition(node).map(|condition| condition.status.as_str()) {
         Some("True") => Ready::Yes,
         Some("False") => Ready::No,
         _ => Ready::Unknown,
@@ -83,4 +102,38 @@ pub(super) fn nodes() -> ApiResource {
 /// How leases are asked for.
 pub(super) fn leases() -> ApiResource {
     ApiResource::erase::<Lease>(&())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(boot_id: &str, conditions: Value) -> NodeObject {
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" }, "spec": {},
+            "status": { "conditions": conditions, "nodeInfo": { "bootID": boot_id } },
+        });
+        serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn a_boot_is_dated_by_the_condition_that_only_the_kubelet_dates() {
+        let conditions = json!([
+            { "type": "NetworkUnavailable", "status": "False", "lastHeartbeatTime": "2026-11-26T13:00:00Z" },
+            { "type": "Ready", "status": "Unknown", "lastHeartbeatTime": "2026-11-26T12:00:00Z" },
+        ]);
+        let seen = boot(&node("b1", conditions.clone())).unwrap();
+        assert_eq!(
+            (seen.id.as_str(), seen.written.as_str()),
+            ("b1", "2026-11-26T12:00:00Z")
+        );
+        assert_eq!(boot(&node("", conditions.clone())), None);
+        assert_eq!(boot(&node(&"b".repeat(129), conditions)), None);
+        assert_eq!(
+            boot(&node("b1", json!([{ "type": "Ready", "status": "True" }]))),
+            None
+        );
+    }
 }

@@ -2,25 +2,13 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
+use ringfence_core::PodToEvict;
 
 use super::Cluster;
 use crate::BackendError;
 
 /// The label of pods that are guarded although they have no claim.
 const GUARDED: &str = "ringfence.io/guarded";
-
-/// A pod that is to be evicted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodToEvict {
-    /// The node that it is bound to.
-    pub node: Option<String>,
-    /// Its own grace period, in seconds.
-    pub grace_s: i64,
-    /// Whether it has a volume claim, or the label of guarded pods.
-    pub is_guarded: bool,
-    /// Whether its kubelet has called it finished.
-    pub is_finished: bool,
-}
 
 impl Cluster {
     /// The pod of this name, if the cluster has it.
@@ -47,6 +35,7 @@ fn seen(pod: &Pod) -> PodToEvict {
         .as_ref()
         .and_then(|labels| labels.get(GUARDED));
     PodToEvict {
+        uid: pod.metadata.uid.clone().unwrap_or_default(),
         node: spec.and_then(|spec| spec.node_name.clone()),
         // The cluster, too, takes none for 0.
         grace_s: spec

@@ -7,10 +7,9 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::Body;
 use ringfence_core::Timestamp;
 
-use super::Cluster;
-use super::gates;
 use super::rights::{self, Right};
 use super::version::Version;
+use super::{Cluster, ClusterSettings, definitions, gates, volume_health};
 use crate::{BackendError, Preflight};
 
 /// An answer takes some time, and its date has whole seconds.
@@ -48,7 +47,9 @@ fn failure(error: &BackendError) -> Preflight {
         BackendError::Settings { .. } => {
             "mend kubernetes.clusters: each entry names a kubeconfig that can be read and a context of it"
         }
-        BackendError::Denied { .. } => "mend the token or the certificate of the kubeconfig's user",
+        BackendError::Denied { .. } => {
+            "mend the token or the certificate of the kubeconfig's user; where a user is named that may not do it, grant that user the right"
+        }
         BackendError::Away { .. } | BackendError::Late { .. } => {
             "start the API server, or mend the server's address in the kubeconfig or the network between"
         }
@@ -68,9 +69,20 @@ async fn checks(cluster: &Cluster, now: Timestamp) -> Result<Vec<Preflight>, Bac
     let (info, date) = ask_version(cluster).await?;
     let mut found = vec![version(name, &info)];
     found.extend(date.and_then(|date| clock(name, date - now)));
-    found.push(refused(name, &rights::missing(cluster).await?));
-    found.extend(others(cluster).await?);
-    found.extend(gates::preflight(cluster).await?);
+    found.push(refused(cluster.settings(), &rights::missing(cluster).await?));
+    found.extend(volume_health::preflight(cluster).await);
+    // What a missing right makes fail further down does not hide that it is missing.
+    let mut more = vec![others(cluster).await, definitions::preflight(cluster).await];
+    // A release that is not known is told above; whether it has gates cannot be said.
+    if Version::of(&info).is_some() {
+        more.push(gates::preflight(cluster, now).await);
+    }
+    for more in more {
+        match more {
+            Ok(more) => found.extend(more),
+            Err(error) => found.push(failure(&error)),
+        }
+    }
     Ok(found)
 }
 
@@ -90,9 +102,17 @@ async fn ask_version(cluster: &Cluster) -> Result<(Info, Option<Timestamp>), Bac
 fn version(name: &str, info: &Info) -> Preflight {
     let release = format!("{name}: Kubernetes {}", info.git_version);
     match Version::of(info) {
+        None if info.git_version.is_empty() => Preflight::Failure(
+            format!("{name}: the API server does not say which release it is"),
+            "look whether the kubeconfig's server is an API server of Kubernetes".to_owned(),
+        ),
         None => Preflight::Failure(
             format!("{release} is no release that Ringfence knows"),
-            "Kubernetes 1.20 or later is needed".to_owned(),
+            "use Kubernetes 1.20 or a later 1.x".to_owned(),
+        ),
+        Some(version) if !version.is_known() => Preflight::Failure(
+            format!("{release} is older than any release that Ringfence is run with"),
+            "upgrade the cluster to Kubernetes 1.20 or later".to_owned(),
         ),
         Some(version) if version.has_out_of_service() => Preflight::Good(format!(
             "{release}; a FENCED node gets the out-of-service taint, and its pods are deleted"
@@ -118,19 +138,20 @@ fn clock(name: &str, ahead: TimeDelta) -> Option<Preflight> {
     (ahead.abs() > SKEW).then(|| Preflight::Warning(found, remedy.to_owned()))
 }
 
-fn refused(name: &str, missing: &[&Right]) -> Preflight {
+fn refused(settings: &ClusterSettings, missing: &[&Right]) -> Preflight {
+    let name = &settings.name;
     if missing.is_empty() {
         return Preflight::Good(format!("{name}: all rights that Ringfence needs are granted"));
     }
     let told = missing
         .iter()
-        .map(|right| format!("{} ({})", right.told(), right.needed_for));
+        .map(|right| format!("{} ({})", right.told(&settings.namespace), right.needed_for));
     Preflight::Failure(
         format!(
             "{name}: the cluster does not allow: {}",
             told.collect::<Vec<_>>().join("; ")
         ),
-        "bind the ClusterRole of the chart to the user or the service account".to_owned(),
+        "grant it to the user or the service account, as the chart does with mode=inCluster".to_owned(),
     )
 }
 

@@ -20,6 +20,8 @@ pub struct ClusterSettings {
     pub context: Option<String>,
     /// The namespace of Ringfence's own objects.
     pub namespace: String,
+    /// The CSI drivers of the storage from which storage fencing cuts nodes off.
+    pub fenced_storage: Vec<String>,
     /// The name of the gate object there.
     pub gate: String,
     /// How long one call may take.
@@ -28,6 +30,43 @@ pub struct ClusterSettings {
     pub down_after: Duration,
     /// How long a node that has returned has to be Ready before it takes pods.
     pub ready_for: Duration,
+    /// Which pods are moved only with healthy volumes, and how storages are asked.
+    pub volumes: VolumeSettings,
+    /// What else the cluster is used for.
+    pub uses: ClusterUses,
+}
+
+/// Which pods are moved only with healthy volumes, and how storages are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeSettings {
+    /// The label of pods that are moved only when all their volumes are healthy: key and value. `None` where no pod is.
+    pub label: Option<(String, String)>,
+    /// The Secret in Ringfence's own namespace that says how StorageOS is reached.
+    pub storageos_secret: String,
+    /// The namespace of Longhorn.
+    pub longhorn_namespace: String,
+    /// Between two looks at a volume that is not healthy.
+    pub poll: Duration,
+}
+
+impl Default for VolumeSettings {
+    fn default() -> Self {
+        Self {
+            label: Some(("storageos.com/fenced".to_owned(), "true".to_owned())),
+            storageos_secret: "storageos".to_owned(),
+            longhorn_namespace: "longhorn-system".to_owned(),
+            poll: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What a cluster is used for beside being watched and acted upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterUses {
+    /// Its objects, such as `NodeFence`, are served.
+    pub has_operator: bool,
+    /// It keeps the records of its nodes.
+    pub has_records: bool,
 }
 
 impl ClusterSettings {

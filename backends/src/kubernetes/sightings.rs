@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use ringfence_core::{Poll, Sign, Timestamp};
+use ringfence_core::{BootSign, Poll, Sign, Timestamp};
 use tokio::time::Instant;
 
 use super::objects::Ready;
@@ -33,6 +33,8 @@ struct Renewal {
 pub(super) struct SeenMarks {
     /// The node's version.
     pub version: Option<String>,
+    /// Whether it is marked as one of Ringfence's hosts.
+    pub is_host: bool,
     /// Whether it has all marks of a node that is kept isolated.
     pub is_isolated: bool,
     /// Whether Ringfence has taken it out of service, and others have put it back.
@@ -46,11 +48,17 @@ pub(super) struct Sightings {
     down_after: Duration,
     nodes: BTreeMap<String, Seen>,
     marks: BTreeMap<String, SeenMarks>,
+    /// What kubelets have written down of the boots of their nodes.
+    boots: BTreeMap<String, BootSign>,
+    /// The types of nodes that have one.
+    types: BTreeMap<String, String>,
     renewals: BTreeMap<String, Renewal>,
     /// The leases of the cluster's own services, and of whatever else uses leases.
     others: BTreeMap<String, Option<String>>,
     /// When a lease was last seen to change.
     heard_at: Option<Instant>,
+    /// No node has been silent for long enough before that, of those that had not been so when they were looked through last.
+    none_before: Instant,
 }
 
 impl Sightings {
@@ -60,9 +68,12 @@ impl Sightings {
             down_after,
             nodes: BTreeMap::new(),
             marks: BTreeMap::new(),
+            boots: BTreeMap::new(),
+            types: BTreeMap::new(),
             renewals: BTreeMap::new(),
             others: BTreeMap::new(),
             heard_at: None,
+            none_before: now,
         }
     }
 
@@ -81,6 +92,24 @@ impl Sightings {
         })
     }
 
+    /// Takes a node's boot as it is now. `true` if that is worth a look: it is another one.
+    pub fn node_boot(&mut self, name: &str, boot: Option<BootSign>) -> bool {
+        let Some(boot) = boot else {
+            return self.boots.remove(name).is_some();
+        };
+        let id = boot.id.clone();
+        let known = self.boots.insert(name.to_owned(), boot);
+        known.is_some_and(|known| known.id != id)
+    }
+
+    /// Takes a node's type as it is now.
+    pub fn node_type(&mut self, name: &str, host_type: Option<String>) {
+        match host_type {
+            Some(host_type) => drop(self.types.insert(name.to_owned(), host_type)),
+            None => drop(self.types.remove(name)),
+        }
+    }
+
     /// The marks of all nodes.
     pub fn marks(&self) -> &BTreeMap<String, SeenMarks> {
         &self.marks
@@ -90,6 +119,8 @@ impl Sightings {
     pub fn no_node(&mut self, name: &str) {
         self.nodes.remove(name);
         self.marks.remove(name);
+        self.boots.remove(name);
+        self.types.remove(name);
         self.renewals.remove(name);
     }
 
@@ -97,6 +128,8 @@ impl Sightings {
     pub fn only_nodes(&mut self, is_there: impl Fn(&str) -> bool) {
         self.nodes.retain(|name, _| is_there(name));
         self.marks.retain(|name, _| is_there(name));
+        self.boots.retain(|name, _| is_there(name));
+        self.types.retain(|name, _| is_there(name));
         self.renewals.retain(|name, _| is_there(name));
     }
 
@@ -115,7 +148,9 @@ impl Sightings {
         if known.written == written {
             return false;
         }
-        let was_silent = now - known.seen_at >= self.down_after / 2;
+        // Before its first change it may have been silent for as long as it will. One that renews its lease in time is heard by the looks
+        // in turn.
+        let was_silent = !known.has_changed || now - known.seen_at >= self.down_after;
         *known = Renewal {
             written,
             seen_at: now,
@@ -137,8 +172,14 @@ impl Sightings {
         self.others.remove(name);
     }
 
+    /// Takes that a lease has changed. `true` if a node has been silent for long enough by now, and was not when one changed last.
     fn hear(&mut self, now: Instant) -> bool {
         let before = self.heard_at.replace(now).unwrap_or(self.begun);
+        // Thousands of leases change in the time of a silence: they are not all looked through at each change.
+        if now < self.none_before {
+            return false;
+        }
+        self.none_before = self.next_due(now).unwrap_or(now + self.down_after);
         let falls_silent = |renewal: &Renewal| {
             let due = renewal.seen_at + self.down_after;
             before < due && due <= now
@@ -161,6 +202,9 @@ impl Sightings {
             is_up: seen.ready != Ready::Unknown && !self.was_silent(name),
             is_marked_down: false,
             settings: String::new(),
+            boot: self.boots.get(name).cloned(),
+            host_type: self.types.get(name).cloned(),
+            is_on_record: self.marks.get(name).is_some_and(|marks| marks.is_host),
         };
         Poll {
             hosts: self.nodes.iter().map(sign).collect(),
@@ -220,6 +264,41 @@ mod tests {
     }
 
     #[test]
+    fn a_node_is_of_the_type_that_its_label_has_now() {
+        let mut sightings = Sightings::new(DOWN_AFTER, Instant::now());
+        sightings.node("n1", Ready::Yes);
+        let host_type = |sightings: &Sightings| sightings.poll().hosts[0].host_type.clone();
+        sightings.node_type("n1", Some("gpu".to_owned()));
+        assert_eq!(host_type(&sightings).as_deref(), Some("gpu"));
+        sightings.node_type("n1", None);
+        assert_eq!(host_type(&sightings), None);
+    }
+
+    #[test]
+    fn a_node_shows_the_boot_that_its_kubelet_has_written_and_another_one_is_worth_a_look() {
+        let mut sightings = Sightings::new(DOWN_AFTER, Instant::now());
+        sightings.node("n1", Ready::Yes);
+        let boot = |id: &str, written: &str| {
+            let (id, written) = (id.to_owned(), written.to_owned());
+            Some(BootSign { id, written })
+        };
+        assert!(!sightings.node_boot("n1", boot("a", "12:00:00")));
+        assert!(!sightings.node_boot("n1", boot("a", "12:05:00")));
+        assert_eq!(sightings.poll().hosts[0].boot, boot("a", "12:05:00"));
+        assert!(sightings.node_boot("n1", boot("b", "12:06:00")));
+        assert!(sightings.node_boot("n1", None));
+        assert_eq!(sightings.poll().hosts[0].boot, None);
+        sightings.node_boot("n1", boot("b", "12:07:00"));
+        sightings.no_node("n1");
+        sightings.node("n1", Ready::Yes);
+        assert_eq!(
+            sightings.poll().hosts[0].boot,
+            None,
+            "another object of this name"
+        );
+    }
+
+    #[test]
     fn a_cluster_in_which_no_lease_changes_gives_no_sign_of_its_own() {
         let begun = Instant::now();
         let mut sightings = Sightings::new(DOWN_AFTER, begun);
@@ -245,6 +324,36 @@ mod tests {
         assert_eq!(sightings.next_due(after(begun, 22)), None);
         assert!(sightings.node_lease("n1", at(1), after(begun, 23)));
         assert!(!sightings.node_lease("n1", at(2), after(begun, 24)));
+        assert!(
+            !sightings.node_lease("n1", at(3), after(begun, 43)),
+            "renewed in time"
+        );
+        assert!(sightings.node_lease("n1", at(4), after(begun, 63)));
+    }
+
+    #[test]
+    fn a_node_that_is_heard_for_the_first_time_is_worth_a_look() {
+        let begun = Instant::now();
+        let mut sightings = Sightings::new(DOWN_AFTER, begun);
+        assert!(!sightings.node_lease("n1", at(0), begun), "it may be old");
+        assert!(sightings.node_lease("n1", at(1), after(begun, 3)));
+        assert!(!sightings.node_lease("n1", at(2), after(begun, 13)));
+    }
+
+    #[test]
+    fn each_node_that_falls_silent_is_worth_a_look_once() {
+        let begun = Instant::now();
+        let mut sightings = Sightings::new(DOWN_AFTER, begun);
+        for (node, seen) in [("n1", 0), ("n2", 7), ("n3", 12)] {
+            sightings.node_lease(node, at(0), after(begun, seen));
+        }
+        let looks: Vec<u64> = (1..60)
+            .filter(|second| {
+                let written = Some(second.to_string());
+                sightings.other_lease("other", written, after(begun, *second))
+            })
+            .collect();
+        assert_eq!(looks, [20, 27, 32]);
     }
 
     #[test]

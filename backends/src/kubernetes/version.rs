@@ -2,6 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::version::Info;
 
+/// The oldest release that Ringfence is run with.
+const OLDEST: u32 = 20;
+
 /// The oldest release that removes pods and attachments of a node with the out-of-service taint without being told to try it out.
 const OUT_OF_SERVICE: u32 = 26;
 
@@ -18,6 +21,11 @@ impl Version {
         let digits: String = info.minor.chars().take_while(char::is_ascii_digit).collect();
         let minor = digits.parse().ok()?;
         (info.major == "1").then_some(Self(minor))
+    }
+
+    /// Whether Ringfence is run with the release.
+    pub fn is_known(self) -> bool {
+        self >= Self(OLDEST)
     }
 
     /// Whether the cluster has admission policies.
@@ -55,6 +63,12 @@ mod tests {
     fn a_release_tells_what_it_has() {
         let has = |minor| Version(minor).has_policies();
         assert_eq!([20, 29, 30, 36].map(has), [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_release_tells_whether_it_is_known() {
+        let is_known = |minor| Version(minor).is_known();
+        assert_eq!([0, 19, 20, 36].map(is_known), [false, false, true, true]);
     }
 
     #[test]

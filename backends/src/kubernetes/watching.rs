@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
-use ringfence_core::Poll;
+use ringfence_core::{Poll, validate_name};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::beat::Beat;
 use super::faults;
 use super::gates::SeenGate;
-use super::objects::{LeaseObject, NodeObject, leases, nodes, ready};
+use super::objects::{LeaseObject, NodeObject, boot, leases, nodes, ready};
 use super::settings::ClusterSettings;
 use super::sightings::{SeenMarks, Sightings};
 use super::steps;
@@ -38,6 +38,8 @@ const GATE_QUIET_FOR: Duration = Duration::from_secs(60);
 const LEASES_QUIET_FOR: Duration = Duration::from_secs(10);
 /// What comes within such a time is looked at once.
 const GATHER: Duration = Duration::from_millis(50);
+/// The label with a node's type.
+const TYPE: &str = "type";
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -218,10 +220,14 @@ async fn follow_nodes(client: Client, shared: Arc<Shared>) {
 
 fn see_node(shared: &Shared, node: &NodeObject) {
     let (name, state) = (node.name_any(), ready(node));
-    let marks = steps::marks(node);
+    let (marks, boot) = (steps::marks(node), boot(node));
+    let host_type = node.labels().get(TYPE).cloned();
+    let host_type = host_type.filter(|word| validate_name("type", word).is_ok());
     shared.see(|seen| {
+        seen.node_type(&name, host_type);
         let is_changed = seen.node(&name, state);
-        seen.node_marks(&name, marks) || is_changed
+        let is_booted = seen.node_boot(&name, boot);
+        seen.node_marks(&name, marks) || is_changed || is_booted
     });
 }
 

@@ -98,6 +98,9 @@ fn poll(services: &[ComputeService]) -> Poll {
                     "{} {} {:?}",
                     service.forced_down, service.status, service.disabled_reason
                 ),
+                boot: None,
+                host_type: None,
+                is_on_record: false,
             })
             .collect(),
         own: own.filter_map(|service| service.updated_at).max(),

@@ -262,7 +262,10 @@ fn tell(ground: Ground, taken: &Taken, report: &mut Report) -> Result<(), BenchE
         report.add_summary(taken, |s| figure(what, s))?;
     }
     if taken.pacemaker.is_empty() {
-        report.skip("Pacemaker's fencer is not measured beside: pacemaker is not installed");
+        report.skip(
+            NAME,
+            "Pacemaker's fencer is not measured beside: pacemaker is not installed",
+        );
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use crate::error::BenchError;
 use crate::report::{Figure, Report, Target, ground_name};
 use crate::statistics::Summary;
 
-const NAME: &str = crate::report::RECOVER;
+const NAME: &str = "recover";
 /// The variable with the folder of OpenStack's parts.
 const PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
 /// Servers of the host that dies, and rounds; the median of the rounds is reported. With few servers the end depends on the slowest one,
@@ -41,7 +41,7 @@ const MOST_TIMES: f64 = 1.15;
 /// Measures on all of these grounds, in turns with Nova alone and Masakari.
 pub async fn measure(case: &Case, grounds: &[Ground], report: &mut Report) -> Result<(), BenchError> {
     let Some(parts) = std::env::var_os(PARTS) else {
-        report.skip("recover: there is no OpenStack to measure on");
+        report.skip(NAME, "there is no OpenStack to measure on");
         return Ok(());
     };
     tell("starting OpenStack with Masakari");

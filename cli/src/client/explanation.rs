@@ -12,6 +12,7 @@ use super::view::{Gates, Host, Scope};
 pub struct Explanation {
     pub host: Host,
     pub seen: Seen,
+    pub left_at: Option<Timestamp>,
     pub gates: Gates,
     pub waits_for: Option<String>,
     pub fence: FencePreview,

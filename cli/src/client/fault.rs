@@ -108,6 +108,12 @@ impl ApiFault {
         self.status == StatusCode::TOO_MANY_REQUESTS
     }
 
+    /// Whether the object has changed since it was read.
+    #[must_use]
+    pub fn is_changed_meanwhile(&self) -> bool {
+        self.status == StatusCode::PRECONDITION_FAILED
+    }
+
     /// Whether the object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

@@ -381,6 +381,7 @@ pub struct Moves {
 pub struct Move {
     pub id: String,
     pub name: String,
+    pub owner: Option<String>,
     pub state: String,
     pub status: String,
     pub from: Option<String>,
@@ -427,6 +428,8 @@ pub struct Evacuation {
     pub automatic: bool,
     pub workloads: String,
     pub at_once: u32,
+    #[serde(default)]
+    pub per_second: u32,
     pub spare_hosts: Vec<String>,
 }
 

@@ -90,7 +90,7 @@ pub struct MethodFields {
     /// A parameter of the driver; may be repeated
     #[arg(long = "parameter", short, value_name = "KEY=VALUE")]
     parameters: Vec<String>,
-    /// Where the worker finds a secret: KEY=env:NAME or KEY=file:/PATH; may be repeated
+    /// Where the worker finds a secret: KEY=env:NAME, KEY=file:/PATH or KEY=secret:CLUSTER/SECRET/KEY; may be repeated
     #[arg(long = "secret", short, value_name = "KEY=REFERENCE")]
     secrets: Vec<String>,
     /// The zone whose workers reach the device; the host's own zone if absent

@@ -195,11 +195,13 @@ pub async fn show_moves(id: &str, session: &mut Session) -> Result<(), CliError>
 
 fn moves_table(moves: &Moves) -> Table {
     let mut table = Table::new(&[
-        "WORKLOAD", "ID", "WAS", "STATUS", "FROM", "TO", "TRIES", "BEGAN", "ENDED", "REQUEST", "DETAIL",
+        "WORKLOAD", "OWNER", "ID", "WAS", "STATUS", "FROM", "TO", "TRIES", "BEGAN", "ENDED", "REQUEST",
+        "DETAIL",
     ]);
     for workload in &moves.moves {
         table.row([
             workload.name.as_str().into(),
+            Cell::maybe(workload.owner.clone()),
             workload.id.as_str().into(),
             workload.state.as_str().into(),
             Cell::word(&workload.status),

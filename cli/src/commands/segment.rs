@@ -216,8 +216,12 @@ fn evacuation(policy: &Policy) -> String {
     } else {
         "when asked"
     };
+    let pace = match evacuation.per_second {
+        0 => String::new(),
+        per_second => format!(", {per_second} begun per second"),
+    };
     format!(
-        "{begins}, {}, {} at once",
+        "{begins}, {}, {} at once{pace}",
         evacuation.workloads, evacuation.at_once
     )
 }

@@ -53,8 +53,6 @@ pub enum Kind {
     Networks,
     /// An IP address and port to listen on.
     Listen,
-    /// An IP address and port to listen on, on this machine only.
-    ListenLoopback,
     /// A log level.
     LogLevel,
 }
@@ -187,12 +185,30 @@ pub const FIELDS: &[Field] = &[
     field("kubernetes.namespace", Kind::NameUpTo(63), Fixed("ringfence")),
     field("kubernetes.gate", Kind::NameUpTo(253), Fixed("ringfence-gate")),
     field("kubernetes.adopt", Kind::Pairs, Default::None),
+    field("kubernetes.remove_after_s", OffOr(60, 2_592_000), Fixed("3600")),
+    field("kubernetes.fenced_storage", Kind::Names, Default::None),
+    field(
+        "kubernetes.fenced_label",
+        Kind::Text,
+        Fixed("storageos.com/fenced=true"),
+    ),
+    field("kubernetes.volume_poll_s", Integer(1, 300), Fixed("5")),
+    field(
+        "kubernetes.storageos_secret",
+        Kind::NameUpTo(253),
+        Fixed("storageos"),
+    ),
+    field(
+        "kubernetes.longhorn_namespace",
+        Kind::NameUpTo(63),
+        Fixed("longhorn-system"),
+    ),
     field("kubernetes.records", Kind::Name, Default::None),
     field("kubernetes.operator", Kind::Names, Default::None),
     field("kubernetes.timeout_ms", Integer(100, 60_000), Fixed("10000")),
     field("kubernetes.poll_s", Integer(1, 300), Fixed("5")),
     field("kubernetes.down_after_s", Integer(5, 3600), Fixed("20")),
-    field("kubernetes.ready_for_s", Integer(0, 3600), Fixed("10")),
+    field("kubernetes.ready_for_s", Integer(0, 240), Fixed("10")),
     field("scheduler_hook.listen", Kind::Listen, Fixed("127.0.0.1:8791")),
     field(
         "scheduler_hook.unknown_hosts",
@@ -229,7 +245,7 @@ pub const FIELDS: &[Field] = &[
     field("log.format", Kind::Word(&["text", "json"]), Fixed("text")),
     field("log.level", Kind::LogLevel, Fixed("info")),
     field("standalone.data_dir", Kind::Path, Default::DataDir),
-    field("standalone.listen", Kind::ListenLoopback, Fixed("127.0.0.1:8790")),
+    field("standalone.listen", Kind::Listen, Fixed("127.0.0.1:8790")),
 ];
 
 /// The field of this key.

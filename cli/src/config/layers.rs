@@ -247,6 +247,7 @@ mod tests {
             ("RINGFENCE_KUBERNETES_KUBECONFIG", "/kc"),
             ("RINGFENCE_KUBERNETES_CONTEXTS", "edge:other"),
             ("RINGFENCE_KUBERNETES_ADOPT", "prod:rack"),
+            ("RINGFENCE_KUBERNETES_FENCED_STORAGE", "rbd.csi.ceph.com"),
             ("RINGFENCE_KUBERNETES_RECORDS", "edge"),
             ("RINGFENCE_KUBERNETES_OPERATOR", "prod"),
             ("RINGFENCE_RETENTION_ARCHIVE_DIR", "/r"),
@@ -263,6 +264,7 @@ mod tests {
         assert_eq!(settings.worker.zones, ["a", "b"]);
         assert_eq!(settings.webhooks.allowed_networks.len(), 2);
         assert_eq!(settings.openstack.clouds, ["east", "west"]);
+        assert_eq!(settings.kubernetes.fenced_storage, ["rbd.csi.ceph.com"]);
         assert_eq!(settings.kubernetes.operator, ["prod"]);
         assert_eq!(settings.kubernetes.records.as_deref(), Some("edge"));
         assert_eq!(settings.metrics.listen, "127.0.0.1:9109".parse().ok());

@@ -215,6 +215,19 @@ pub struct KubernetesSettings {
     /// `CLUSTER:SEGMENT`: clusters whose new nodes are added automatically, and the segments of these hosts.
     #[serde(default)]
     pub adopt: Vec<String>,
+    /// Seconds that a node which was added automatically has to be away from its cluster before it is removed, 60 to 2592000; 0: never.
+    pub remove_after_s: u64,
+    /// The CSI drivers of the storage from which storage fencing cuts nodes off.
+    #[serde(default)]
+    pub fenced_storage: Vec<String>,
+    /// The label of pods that are moved only when all their volumes are healthy, `KEY=VALUE`, or `none`.
+    pub fenced_label: String,
+    /// Seconds between two looks at a volume that is not healthy, 1 to 300.
+    pub volume_poll_s: u64,
+    /// The Secret in the namespace of Ringfence's own objects that says how StorageOS is reached.
+    pub storageos_secret: String,
+    /// The namespace of Longhorn.
+    pub longhorn_namespace: String,
     /// The cluster whose `NodeFence` objects are the records of its hosts: the database is a cache of them then.
     pub records: Option<String>,
     /// The clusters whose objects, such as `NodeFence`, are served.
@@ -332,6 +345,6 @@ pub enum LogFormat {
 pub struct StandaloneSettings {
     /// The folder of the database, `api.json` and `admin.token`.
     pub data_dir: Option<PathBuf>,
-    /// Where standalone listens, on this machine only.
+    /// Where standalone listens: on this machine only, unless the API has a certificate.
     pub listen: SocketAddr,
 }

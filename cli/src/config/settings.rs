@@ -108,6 +108,18 @@ impl Settings {
         )))
     }
 
+    /// Where standalone listens, and its certificate and key, which are those of the API. What goes over the network is encrypted.
+    pub fn standalone_tls(&self) -> Result<Option<TlsFiles>, CliError> {
+        let (listen, tls) = (self.standalone.listen, self.api_tls()?);
+        if tls.is_none() && !listen.ip().is_loopback() {
+            return Err(CliError::config(format!(
+                "standalone.listen is {listen}, which is not on this machine alone; without api.certificate_file and api.key_file a \
+                 loopback address is allowed, as 127.0.0.1:PORT or [::1]:PORT"
+            )));
+        }
+        Ok(tls)
+    }
+
     /// The interval between two reads, and the greatest age of a read. One late read must not close every gate.
     pub fn hook_ages(&self) -> Result<(Duration, Duration), CliError> {
         let own = &self.scheduler_hook;

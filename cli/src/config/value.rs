@@ -47,7 +47,6 @@ pub fn check(kind: Kind, raw: &Raw) -> Result<Json, String> {
             scope.parse::<ringfence_api::Scope>().map(drop)
         }),
         Kind::Listen => text(raw, |address| check_listen(address).map(drop)),
-        Kind::ListenLoopback => text(raw, check_loopback),
         Kind::LogLevel => text(raw, check_level),
     }
 }
@@ -214,16 +213,6 @@ fn check_listen(address: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("is {address:?}; ADDRESS:PORT is allowed, as in 127.0.0.1:8790 or [::]:8790"))
 }
 
-fn check_loopback(address: &str) -> Result<(), String> {
-    if check_listen(address)?.ip().is_loopback() {
-        Ok(())
-    } else {
-        Err(format!(
-            "is {address:?}; standalone listens on this machine only: 127.0.0.1:PORT or [::1]:PORT is allowed"
-        ))
-    }
-}
-
 /// A bare word that is no level would be taken for the name of a target, and a misspelt level would log everything.
 fn check_level(text: &str) -> Result<(), String> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -331,15 +320,5 @@ mod tests {
         assert!(word(Kind::LogLevel, "info,sqlx=warn").is_ok());
         assert!(word(Kind::LogLevel, "inof").is_err());
         assert!(word(Kind::LogLevel, "sqlx=loud").is_err());
-    }
-
-    #[test]
-    fn standalone_does_not_listen_to_the_network() {
-        assert!(word(Kind::ListenLoopback, "[::1]:0").is_ok());
-        assert!(
-            word(Kind::ListenLoopback, "0.0.0.0:8790")
-                .unwrap_err()
-                .contains("this machine only")
-        );
     }
 }

@@ -6,6 +6,7 @@ mod answers;
 mod broker;
 mod database;
 mod devices;
+mod fence_configuration;
 mod files;
 mod hosts;
 mod inside;
@@ -32,6 +33,7 @@ pub async fn examine(settings: &Settings, which: Option<&Which>, tell: Tell<'_>)
     files::look(settings, &mut report);
     keystone::look(settings, &mut report).await;
     let platforms = platforms::look(settings, &mut report).await;
+    fence_configuration::look(settings, &mut report).await;
     let Some(db) = database::look(settings, &mut report).await else {
         return report;
     };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ringfence_api::{ApiConfig, Application, ServerTls, StartError};
+use ringfence_api::{ApiConfig, Application, ServerTls, StartError, TlsFiles};
 use ringfence_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
@@ -52,14 +52,17 @@ async fn serve(application: Application, engine: Engine, stop: CancellationToken
 
 /// What an API goes by, and what the scheduler hook has of it.
 pub fn config(service: &'static str, settings: &Settings, listen: SocketAddr) -> Result<ApiConfig, CliError> {
-    let keystone = identity::keystone(&settings.keystone)?;
-    let tls = settings.api_tls()?;
-    let tls = tls.map(|files| ServerTls::open(files, now())).transpose();
     Ok(ApiConfig {
-        tls: tls.map_err(|error| fault(service, error))?,
-        keystone,
+        tls: tls(service, settings.api_tls()?)?,
+        keystone: identity::keystone(&settings.keystone)?,
         ..without_tls(settings, listen)
     })
+}
+
+/// Certificate and key, if the API has them.
+pub fn tls(service: &'static str, files: Option<TlsFiles>) -> Result<Option<ServerTls>, CliError> {
+    let tls = files.map(|files| ServerTls::open(files, now())).transpose();
+    tls.map_err(|error| fault(service, error))
 }
 
 /// What an API in plain HTTP and without a Keystone goes by.

@@ -1,7 +1,6 @@
 //! What `ringfence standalone` prints on its start: its address, and the next steps.
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::config::{Environment, data_dir as default_data_dir};
@@ -24,12 +23,12 @@ pub fn find_commands(data_dir: &Path) -> String {
 }
 
 /// Prints the first steps, or the steps for a service that has hosts.
-pub fn say_what_to_do(data_dir: &Path, api: SocketAddr, has_hosts: bool) -> Result<(), CliError> {
+pub fn say_what_to_do(data_dir: &Path, url: &str, has_hosts: bool) -> Result<(), CliError> {
     let next = if has_hosts { AGAIN } else { FIRST };
     write!(
         std::io::stdout(),
         "
-Ringfence runs on http://{api} (API description: http://{api}/docs), with its data in {data}.
+Ringfence runs on {url} (API description: {url}/docs), with its data in {data}.
 
 In another terminal{more}:
 

@@ -86,7 +86,7 @@ fn authority(settings: &KeystoneSettings) -> Result<Option<Vec<u8>>, CliError> {
 fn password(reference: SecretReference) -> Password {
     let references = BTreeMap::from([(PASSWORD.to_owned(), reference)]);
     Password::new(move || {
-        let secrets = Secrets::resolve(&references).map_err(|error| error.to_string())?;
+        let secrets = Secrets::resolve_here(&references).map_err(|error| error.to_string())?;
         let secret = secrets.get(PASSWORD).ok_or("it is not there")?;
         Ok(secret.expose().to_owned())
     })

@@ -1,6 +1,7 @@
 //! The services that this program runs.
 
 pub mod api;
+mod certificate;
 pub mod db;
 mod demo;
 pub mod engine;

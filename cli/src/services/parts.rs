@@ -12,7 +12,7 @@ use ringfence_engine::{
     CheckConfig, Clock, ClockSource, Engine, EngineConfig, EventSink, Parts, RetentionConfig, SinkForm,
     WebhookConfig,
 };
-use ringfence_scheduler_hook::{Hook, HookConfig, UnknownHosts};
+use ringfence_scheduler_hook::{Confirmation, Hook, HookConfig, UnknownHosts};
 use ringfence_workers::{DriverSettings, Drivers, Worker, WorkerConfig, WorkerHandle};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -209,7 +209,12 @@ pub async fn engine(
 }
 
 /// A scheduler hook, with the clock of the process.
-pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, CliError> {
+pub fn hook(
+    settings: &Settings,
+    db: Database,
+    clock: &Clock,
+    confirmation: Confirmation,
+) -> Result<Hook, CliError> {
     let (refresh_every, max_age) = settings.hook_ages()?;
     let config = HookConfig {
         clouds: settings.openstack.clouds.clone(),
@@ -218,7 +223,8 @@ pub fn hook(settings: &Settings, db: Database, clock: &Clock) -> Result<Hook, Cl
             UnknownHostsWord::Refused => UnknownHosts::Refused,
             UnknownHostsWord::Allowed => UnknownHosts::Allowed,
         },
-        pods: platforms::pods(settings)?,
+        lookup: platforms::lookup(settings)?,
+        confirmation,
         refresh_every,
         max_age,
     };

@@ -2,11 +2,13 @@
 
 use ringfence_api::{ApiConfig, Application, RateLimits};
 use ringfence_engine::{Clock, ClockSource};
+use ringfence_scheduler_hook::Confirmation;
 
 use super::{api, hangup, identity, listen, parts, stop};
 use crate::clock::now;
 use crate::config::Settings;
 use crate::error::CliError;
+use crate::platforms;
 use crate::traces;
 
 const NAME: &str = "scheduler-hook";
@@ -14,6 +16,7 @@ const NAME: &str = "scheduler-hook";
 /// Runs until the process is told to stop. The hook reads the database and writes nothing, and needs no broker.
 pub async fn run(settings: Settings) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
+    platforms::refuse_records("scheduler-hook", &settings)?;
     listen::check("scheduler_hook.listen", settings.scheduler_hook.listen)?;
     let tokens = identity::tokens(&settings)?;
     let config = ApiConfig {
@@ -26,7 +29,7 @@ pub async fn run(settings: Settings) -> Result<(), CliError> {
     };
     let clock = Clock::start(ClockSource::Database, &db).await;
     let clock = clock.map_err(|error| CliError::service(NAME, "cannot read the database's clock", error))?;
-    let hook = parts::hook(&settings, db.clone(), &clock)?;
+    let hook = parts::hook(&settings, db.clone(), &clock, Confirmation::default())?;
     let mut application = Application::build_hook(config, hook, clock.clone(), tokens)
         .map_err(|error| api::fault(NAME, error))?;
     traces::register_metrics(application.metrics());

@@ -10,18 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng;
-use ringfence_api::{Application, Role, Tokens};
+use ringfence_api::{ApiConfig, Application, Role, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
 use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
 use ringfence_operator::Operator;
+use ringfence_scheduler_hook::Confirmation;
 use serde_json::json;
 
 use super::leading::Leading;
-use super::{api, demo, greeting, home, listen, parts, stop};
+use super::{api, certificate, demo, greeting, hangup, home, listen, parts, stop};
 use crate::client::API_FILE;
+use crate::clock::now;
 use crate::config::Settings;
-use crate::error::CliError;
+use crate::error::{CliError, error_chain};
 use crate::{platforms, tokens, traces};
 
 /// How long claimed attempts may go on when the service is told to stop.
@@ -31,14 +33,17 @@ const GRACE: Duration = Duration::from_secs(10);
 pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     let stop = stop::on_signal()?;
     let (data_dir, address) = (settings.data_dir()?, settings.standalone.listen);
-    check_loopback(address)?;
+    let config = ApiConfig {
+        tls: api::tls("standalone", settings.standalone_tls()?)?,
+        ..api::without_tls(&settings, address)
+    };
     if !data_dir.exists() {
         // A service that cannot start leaves no data directory behind.
         listen::check("standalone.listen", address)?;
     }
     let home = Home::open(data_dir)?;
     listen::check("standalone.listen", address)?;
-    let leading = Leading::wait(&settings, &stop).await?;
+    let leading = Leading::wait(&settings, &config, &stop).await?;
     if stop.is_cancelled() {
         return Ok(());
     }
@@ -66,20 +71,26 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         None => settings.worker.simulator_url.clone(),
     };
     let worker = parts::worker(&settings, bus, keys, simulator_url)?;
-    if let Some(leading) = &leading {
-        leading.restore(&engine).await?;
-    }
+    let led = match leading {
+        Some(leading) => Some(leading.restore(&engine).await?),
+        None => None,
+    };
     let mut running = engine.start();
-    let lead = leading.map(|leading| leading.watch(engine.clone(), stop.clone()));
+    let lead = led.map(|led| led.watch(engine.clone(), stop.clone()));
     let operator = Operator::start(&engine, operated);
     if let Some(event_sink) = parts::oslo("standalone", &settings)? {
         running.tell(&engine, event_sink);
     }
-    let mut application = listen(&home, &settings, engine.clone())?;
+    let has_tls = config.tls.is_some();
+    let mut application = listen(&home, &settings, config, engine.clone())?;
     worker.register_metrics(application.metrics());
     traces::register_metrics(application.metrics());
+    let reload = application.reload();
+    let _certificate = certificate::follow(reload.clone());
+    hangup::on_signal(move || reload.now(now()))?;
     let address = application.address();
-    home.write_address(address)?;
+    let url = base_url(address, has_tls);
+    home.write_address(&url)?;
     let watcher = simulators
         .as_ref()
         .map(|world| demo::watch(engine.clone(), world));
@@ -87,8 +98,10 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         demo::set_up(&engine).await?;
     }
     match &simulators {
-        Some(simulators) => demo::say_what_to_try(&home.path, address, simulators)?,
-        None => greeting::say_what_to_do(&home.path, address, has_hosts(&engine).await)?,
+        Some(simulators) => demo::say_what_to_try(&home.path, &url, simulators)?,
+        // A log has no reader who waits for advice.
+        None if settings.kubernetes.records.is_some() => {}
+        None => greeting::say_what_to_do(&home.path, &url, has_hosts(&engine).await)?,
     }
     tracing::info!(%address, data_dir = %home.path.display(), "ready");
     let served = application
@@ -120,26 +133,46 @@ async fn has_hosts(engine: &Engine) -> bool {
     hosts.is_ok_and(|hosts| !hosts.is_empty())
 }
 
-fn check_loopback(listen: SocketAddr) -> Result<(), CliError> {
-    if !listen.ip().is_loopback() {
-        return Err(CliError::Usage(format!(
-            "standalone listens on this machine only, and {listen} is not a loopback address; 127.0.0.1:PORT is allowed"
-        )));
-    }
-    Ok(())
-}
-
-fn listen(home: &Home, settings: &Settings, engine: Engine) -> Result<Application, CliError> {
+fn listen(
+    home: &Home,
+    settings: &Settings,
+    config: ApiConfig,
+    engine: Engine,
+) -> Result<Application, CliError> {
     let fault = |e| CliError::service("standalone", "cannot serve", e);
     let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;
-    let config = api::without_tls(settings, settings.standalone.listen);
-    let hook = parts::hook(settings, engine.db().clone(), engine.clock())?;
+    let tokens = match &settings.api.tokens_file {
+        Some(more) => tokens.and(more).map_err(fault)?,
+        None => tokens,
+    };
+    let hook = parts::hook(
+        settings,
+        engine.db().clone(),
+        engine.clock(),
+        confirmation(&engine),
+    )?;
     let application = Application::build(config, engine, tokens).map_err(fault)?;
-    // The hook answers from the database alone. One that is a cache of records may be out of date where another process leads.
-    Ok(match settings.kubernetes.records {
-        Some(_) => application,
-        None => application.with_hook(hook),
+    Ok(application.with_hook(hook))
+}
+
+/// A database that is a cache of records may be out of date where another process leads.
+fn confirmation(engine: &Engine) -> Confirmation {
+    let engine = engine.clone();
+    Confirmation::new(move || {
+        let engine = engine.clone();
+        Box::pin(async move { engine.confirm_lead().await.map_err(|error| error_chain(&error)) })
     })
+}
+
+/// Where commands on this machine reach the service. A certificate names no address of every network.
+fn base_url(address: SocketAddr, has_tls: bool) -> String {
+    match has_tls {
+        false => format!("http://{address}"),
+        true if address.ip().is_unspecified() || address.ip().is_loopback() => {
+            format!("https://localhost:{}", address.port())
+        }
+        true => format!("https://{address}"),
+    }
 }
 
 async fn open_database(home: &Home) -> Result<Database, CliError> {
@@ -236,10 +269,7 @@ impl Home {
         }
     }
 
-    fn write_address(&self, address: SocketAddr) -> Result<(), CliError> {
-        tokens::write_private(
-            &self.file(API_FILE),
-            &format!("{}\n", json!({ "url": format!("http://{address}") })),
-        )
+    fn write_address(&self, url: &str) -> Result<(), CliError> {
+        tokens::write_private(&self.file(API_FILE), &format!("{}\n", json!({ "url": url })))
     }
 }

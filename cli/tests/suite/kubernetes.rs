@@ -20,6 +20,8 @@ fn what_is_installed_in_a_cluster_is_printed_as_documents_of_yaml() {
         .collect();
     let wanted = [
         "nodefences.ringfence.io",
+        "ringfence-configuration",
+        "ringfence-confirmer",
         "ringfence-operator",
         "ringfence-remediation",
         "ringfenceremediations.ringfence.io",

@@ -73,7 +73,7 @@ fn without_plan(
     let generation = draft.state.host.generation.next();
     let reason = format!("{}; {fault}", reason(draft));
     Operation {
-        stages: fence::after_fenced(draft).into_iter().collect(),
+        stages: fence::after_fenced(&draft.state).into_iter().collect(),
         ..draft.operation(id, work, generation, reason, BY)
     }
 }

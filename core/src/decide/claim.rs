@@ -2,9 +2,9 @@
 
 use crate::guard::{Guard, on};
 use crate::{
-    AppliedFencing, Attempt, AttemptStatus, Claim, EventKind, Executor, Executors, FencingKind, FrozenMethod,
-    Host, InFlight, Operation, OperationStatus, Refusal, Reply, StepKind, Task, TaskKind, TaskStatus,
-    Timestamp, Undoing,
+    AppliedFencing, Attempt, AttemptStatus, Claim, EventKind, Executor, Executors, Fence, FencingKind,
+    FrozenMethod, Host, InFlight, Operation, OperationStatus, Refusal, Reply, StepKind, Task, TaskKind,
+    TaskStatus, Timestamp, Undoing,
 };
 
 use super::draft::{after_ms, after_s, ms_until};
@@ -12,6 +12,21 @@ use super::{
     CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S,
     evacuation,
 };
+
+fn lets_go(claim: &Claim) -> bool {
+    matches!(claim.kind, TaskKind::Step(step) if step.lets_go())
+}
+
+/// An attempt says which workloads may be let go, by what was proven when it was sent.
+fn require_what_was_proven(draft: &Draft, claim: &Claim, attempt: &Attempt) -> Result<(), Refusal> {
+    let host = &draft.state.host;
+    let ended = host.good_fence().and_then(Fence::ended);
+    let is_less = ended.is_some_and(|ended| ended.at >= attempt.started_at);
+    if lets_go(claim) && host.backend.starts_by_itself() && is_less && on(Guard::StepKnowsWhatIsProven) {
+        return Err(refuse(claim, "less is proven of the host than when it was sent"));
+    }
+    Ok(())
+}
 
 pub(super) fn claim(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> {
     let (task, attempt) = find(draft, claim)?;
@@ -24,6 +39,7 @@ pub(super) fn claim(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> 
         }
         AttemptStatus::Ended { .. } | AttemptStatus::Cancelled { .. } => {}
     }
+    require_what_was_proven(draft, claim, attempt)?;
     let is_in_use = task.status == TaskStatus::Running && task.uses(attempt);
     if !is_in_use && on(Guard::ClaimOfTaskInUse) {
         return Err(refuse(claim, "its task goes on without it"));
@@ -66,8 +82,9 @@ pub(super) fn renew(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> 
     if attempt.claim_id != Some(claim.claim_id) {
         return Err(refuse(claim, "another worker has claimed it"));
     }
+    require_what_was_proven(draft, claim, attempt)?;
     // What was only followed until now must not be asked for anew.
-    if claim.kind == StepKind::Move && evacuation::is_back(draft) && on(Guard::RenewalOfMoveNeedsFence) {
+    if lets_go(claim) && draft.state.host.is_back() && on(Guard::RenewalOfStepNeedsFence) {
         return Err(refuse(claim, "the host is back"));
     }
     match &mut attempt_mut(draft, claim)?.state {

@@ -6,7 +6,7 @@ use crate::{AttemptStatus, Ended, Host, InFlight, Operation, Proof, Timestamp};
 
 use super::draft::{after_ms, after_s};
 use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S};
-use crate::undoing::CLOCKS_APART;
+use crate::undoing::{CLOCKS_APART, latest_wait};
 
 /// No moment of the past lies after now, and no deadline further ahead than it can have been set. Changes nothing while the
 /// clock runs forwards.
@@ -15,7 +15,7 @@ pub(super) fn adjust(draft: &mut Draft) {
     let set_at = draft.state.clock_set_at;
     adjust_host(&mut draft.state.host, set_at, now);
     if let Some(operation) = draft.state.operation.as_mut().filter(|o| o.status.is_live()) {
-        adjust_operation(operation, now);
+        adjust_operation(operation, set_at, now);
     }
 }
 
@@ -38,7 +38,10 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     host.last_off_at = host.last_off_at.map(|at| at.min(now + CLOCKS_APART));
     if let Some(fence) = &mut host.fence {
         fence.at = fence.at.min(now);
-        fence.proofs.iter_mut().for_each(|proof| adjust_proof(proof, now));
+        fence
+            .proofs
+            .iter_mut()
+            .for_each(|proof| adjust_proof(proof, set_at, now));
     }
     for standing in &mut host.applied.fencing {
         standing.by = standing.by.min(now + CLOCKS_APART);
@@ -57,21 +60,27 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     }
 }
 
-fn adjust_proof(proof: &mut Proof, now: Timestamp) {
+fn adjust_proof(proof: &mut Proof, set_at: Option<Timestamp>, now: Timestamp) {
     proof.observed_at = proof.observed_at.min(now);
-    proof.read_at = proof.read_at.min(now);
+    proof.read_at = adjust_reading(proof.read_at, set_at, now);
     proof.claimed_at = proof.claimed_at.map(|at| at.min(now));
     if let Some(Ended { at, .. }) = &mut proof.ended {
         *at = (*at).min(now);
     }
 }
 
-fn adjust_operation(operation: &mut Operation, now: Timestamp) {
+/// What lies clearly ahead is of the time before the clock was set: the older it counts, the less it proves.
+fn adjust_reading(at: Timestamp, set_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let set_at = set_at.filter(|set_at| *set_at <= now && at > now + CLOCKS_APART);
+    at.min(set_at.unwrap_or(now))
+}
+
+fn adjust_operation(operation: &mut Operation, set_at: Option<Timestamp>, now: Timestamp) {
     let last_deadline = after_ms(now, MAX_BUDGET_MS + DEADLINE_GRACE_MS);
     operation
         .proofs
         .iter_mut()
-        .for_each(|proof| adjust_proof(proof, now));
+        .for_each(|proof| adjust_proof(proof, set_at, now));
     let last_restart = after_s(now, operation.policy.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
     if let Some(evacuation) = operation.evacuation_mut() {
@@ -82,10 +91,10 @@ fn adjust_operation(operation: &mut Operation, now: Timestamp) {
     }
     for task in operation.tasks_mut() {
         // One that is begun again waits until its reading can count.
-        task.begun_at = task.begun_at.map(|at| at.min(now + CLOCKS_APART));
+        task.begun_at = task.begun_at.map(|at| at.min(latest_wait(now)));
         for attempt in &mut task.attempts {
             attempt.started_at = attempt.started_at.min(now);
-            attempt.claimed_at = attempt.claimed_at.map(|at| at.min(now));
+            attempt.claimed_at = attempt.claimed_at.map(|at| adjust_reading(at, set_at, now));
             match &mut attempt.state {
                 AttemptStatus::Dispatched { claim_by } => {
                     *claim_by = (*claim_by).min(after_s(now, CLAIM_WINDOW_S));

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::platform::platform_of;
 use crate::{
     AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation, HostState,
-    Note, Operation, OperationId, OperationStatus, Outcome, Reply, TaskStatus, Timestamp, Undoing, Work,
+    Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply, TaskStatus, Timestamp,
+    Undoing, Work,
 };
 
 /// The state as far as it has been worked out, and what goes with it.
@@ -208,6 +209,11 @@ impl Draft {
         operation.restart_at = None;
         operation.finished_at = Some(now);
         operation.updated_at = now;
+        let has_emptied =
+            operation.kind() == OperationKind::Evacuation && status == OperationStatus::Succeeded;
+        if let Some(fence) = self.state.host.fence.as_mut().filter(|_| has_emptied) {
+            fence.is_emptied = true;
+        }
         let kind = match status {
             OperationStatus::Cancelled => EventKind::OperationCancelled,
             OperationStatus::Succeeded => EventKind::OperationSucceeded,

@@ -26,7 +26,8 @@ pub(super) fn report(
     let is_up = report.state == FailureState::Up;
     let given = report.observed_at;
     let now = draft.now;
-    let taken = draft.state.host.sources.take(&report, now);
+    let clock_set_at = draft.state.clock_set_at;
+    let taken = draft.state.host.sources.take(&report, clock_set_at, now);
     let alive_at = taken.map_err(|stale| Refusal::StaleObservation {
         given,
         known: stale.known,

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Awaits, FailureState, FenceWork, FrozenPlan, Operation, OperationId, OperationKind,
-    OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
+    Actor, Awaits, FailureState, FenceWork, FrozenPlan, FrozenTask, HostState, Operation, OperationId,
+    OperationKind, OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
 use super::{Draft, proof, retry};
@@ -73,22 +73,22 @@ pub(super) fn supersede(draft: &mut Draft) {
 }
 
 /// The backend of a host that is FENCED is told so, and never before.
-pub(super) fn after_fenced(draft: &Draft) -> Option<Stage> {
-    platform_of(&draft.state)?;
+pub(super) fn after_fenced(state: &HostState) -> Option<Stage> {
+    platform_of(state)?;
     Some(Stage {
         delay_s: 0,
         at_once: None,
         awaits: Some(Awaits::Fenced),
         entered_at: None,
         started_at: None,
-        tasks: vec![Task::step(WorkloadStep::MarkDown)],
+        tasks: vec![Task::step(WorkloadStep::MarkDown { evacuation: None })],
     })
 }
 
 /// Where the platform would start workloads on the host by itself, it is kept from that at once, beside everything else: no proof rests
 /// on it.
-fn isolation(draft: &Draft) -> Option<Stage> {
-    platform_of(&draft.state).filter(|at| at.backend.starts_by_itself())?;
+fn isolation(state: &HostState) -> Option<Stage> {
+    platform_of(state).filter(|at| at.backend.starts_by_itself())?;
     Some(Stage {
         delay_s: 0,
         at_once: None,
@@ -104,6 +104,30 @@ pub(super) fn isolates(stage: &Stage) -> bool {
     stage.tasks.iter().any(|task| task.kind() == StepKind::Isolate)
 }
 
+/// The stages of a fence that was proven, and goes on with what it had left to do.
+pub(crate) fn rest_of_fence(state: &HostState, left: Vec<FrozenTask>) -> Vec<Stage> {
+    let (releasing, taking): (Vec<_>, Vec<_>) = left.into_iter().partition(|task| task.kind.releases());
+    let planned = [taking, releasing].into_iter().filter(|tasks| !tasks.is_empty());
+    let stages = isolation(state)
+        .into_iter()
+        .chain(planned.map(|tasks| planned_stage(0, tasks)));
+    stages.chain(after_fenced(state)).collect()
+}
+
+fn planned_stage(delay_s: u32, tasks: Vec<FrozenTask>) -> Stage {
+    let tasks = tasks
+        .into_iter()
+        .map(|task| Task::fencing(task.kind, task.levels));
+    Stage {
+        delay_s,
+        at_once: None,
+        awaits: None,
+        entered_at: None,
+        started_at: None,
+        tasks: tasks.collect(),
+    }
+}
+
 pub(super) fn new_operation(
     draft: &Draft,
     id: OperationId,
@@ -112,22 +136,14 @@ pub(super) fn new_operation(
     by: &str,
 ) -> Operation {
     let generation = draft.state.host.generation.next();
-    let planned = plan.stages.into_iter().map(|stage| Stage {
-        delay_s: stage.delay_s,
-        at_once: None,
-        awaits: None,
-        entered_at: None,
-        started_at: None,
-        tasks: stage
-            .tasks
-            .into_iter()
-            .map(|task| Task::fencing(task.kind, task.levels))
-            .collect(),
-    });
-    let stages = isolation(draft)
+    let planned = plan
+        .stages
+        .into_iter()
+        .map(|stage| planned_stage(stage.delay_s, stage.tasks));
+    let stages = isolation(&draft.state)
         .into_iter()
         .chain(planned)
-        .chain(after_fenced(draft));
+        .chain(after_fenced(&draft.state));
     let work = Work::Fence(FenceWork {
         plan: Some(plan.name),
         sufficient_sets: plan.sufficient_sets,

@@ -24,6 +24,8 @@ mod unclaimed;
 use crate::{Decision, HostState, Input, Refusal, Reply, Timestamp};
 use draft::Draft;
 pub(crate) use draft::after_s;
+pub(crate) use evacuation::{left_to_do, list_workloads};
+pub(crate) use fence::rest_of_fence;
 pub(crate) use proof::self_fencing_due;
 
 /// Seconds within which a worker has to claim an attempt after it was sent out.
@@ -81,6 +83,7 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
         Input::Confirm {
             operation_id,
             generation,
+            said_at,
             reason,
             actor,
             override_up,
@@ -88,6 +91,7 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
         } => {
             let word = confirm::Word {
                 generation,
+                said_at,
                 reason,
                 actor,
                 override_up,
@@ -105,6 +109,12 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
             reason,
             actor,
         } => evacuation::evacuate(&mut draft, operation_id, reason, &actor)?,
+        Input::ResumeEvacuation {
+            operation_id,
+            reason,
+            actor,
+            left,
+        } => evacuation::resume(&mut draft, operation_id, reason, &actor, left)?,
         Input::ConfirmReleased {
             generation,
             methods,

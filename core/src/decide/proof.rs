@@ -1,17 +1,19 @@
 //! Proofs, and the moment at which they suffice (S1, S8, S12).
 
+use chrono::TimeDelta;
 use serde_json::json;
 
 use crate::guard::{Guard, on};
-use crate::undoing::{clearly_after, may_be_after};
+use crate::movable::all_movable_at;
+use crate::undoing::{clearly_after, dated_from, may_be_after};
 use crate::{
-    Attempt, Ended, EventKind, FailureState, Fence, FencingKind, Host, HostState, Operation, OperationKind,
-    OperationStatus, Outcome, Proof, ProofKind, Resource, SufficientSet, Task, TaskKind, TaskStatus,
-    Timestamp, Undoing, Watched, Work,
+    Attempt, Ended, EventKind, FailureState, Fence, FencingKind, Host, HostState, Movable, Operation,
+    OperationKind, OperationStatus, Outcome, Proof, ProofKind, Resource, Stage, SufficientSet, Task,
+    TaskKind, TaskStatus, Timestamp, Undoing, Watched, Work, proven_movable,
 };
 
 use super::draft::after_s;
-use super::{Draft, power_last};
+use super::{Draft, fence, power_last};
 
 /// How often a task is begun again because the host was seen UP after the reading that had confirmed it.
 const MAX_CONTRADICTED: u32 = 3;
@@ -28,17 +30,53 @@ pub(super) fn add(draft: &mut Draft, proof: Proof) {
     // As they are listed everywhere: by kind, whichever device answered first.
     operation.proofs.sort_by_key(|proof| proof.kind);
     let (id, generation) = (operation.id, operation.generation);
-    tell(draft, &proof);
-    if let Some(fence) = &mut draft.state.host.fence
-        && fence.generation == generation
-    {
-        // A later proof changes no state; the fence holds by it as well.
-        fence.add(Proof {
-            operation_id: id,
-            ..proof
-        });
+    let is_of_fence = |fence: &Fence| fence.generation == generation;
+    if draft.state.host.fence.as_ref().is_some_and(is_of_fence) {
+        add_to_fence(
+            draft,
+            Proof {
+                operation_id: id,
+                ..proof
+            },
+        );
+    } else {
+        tell(draft, &proof);
     }
     settle(draft);
+}
+
+/// A later proof changes no state: the fence holds by it as well, and more may be let go.
+pub(super) fn add_to_fence(draft: &mut Draft, proof: Proof) {
+    tell(draft, &proof);
+    let before = proven_movable(&draft.state, draft.now);
+    if let Some(fence) = &mut draft.state.host.fence {
+        fence.add(proof);
+    }
+    if before.is_some_and(|before| before != Movable::All) {
+        tell_of_more(draft);
+    }
+}
+
+/// The platform was told of less by the fence, and may be told of all once that is so. An evacuation tells it by itself.
+fn tell_of_more(draft: &mut Draft) {
+    let Some(at) = all_movable_at(&draft.state, draft.now) else {
+        return;
+    };
+    let is_told = draft.state.host.backend.starts_by_itself();
+    let stage = fence::after_fenced(&draft.state).filter(|_| is_told);
+    let is_fence = |live: &&mut Operation| live.status.is_live() && live.kind() == OperationKind::Fence;
+    let operation = draft.state.operation.as_mut().filter(is_fence);
+    if let (Some(stage), Some(operation)) = (stage, operation) {
+        operation.stages.push(Stage {
+            delay_s: seconds_until(draft.now, at),
+            ..stage
+        });
+    }
+}
+
+fn seconds_until(now: Timestamp, at: Timestamp) -> u32 {
+    let whole = (at - now + TimeDelta::milliseconds(999)).num_seconds();
+    u32::try_from(whole).unwrap_or(0)
 }
 
 fn tell(draft: &mut Draft, proof: &Proof) {
@@ -105,7 +143,7 @@ pub(super) fn collect(draft: &mut Draft) {
     ] {
         let won = draft
             .live()
-            .and_then(|live| by_tasks(live, &draft.state.host, kind, draft.now));
+            .and_then(|live| by_tasks(live, &draft.state, kind, draft.now));
         if let Some(proof) = won {
             add(draft, proof);
         }
@@ -124,14 +162,18 @@ fn read_again(draft: &mut Draft) {
     let Some(mut operation) = draft.state.operation.take() else {
         return;
     };
+    let (host, clock_set_at) = (&draft.state.host, draft.state.clock_set_at);
     if operation.kind() == OperationKind::Fence && operation.status == OperationStatus::Running {
-        let host = &draft.state.host;
         let is_contradicted = |task: &&mut Task| {
-            task.status == TaskStatus::Confirmed
-                && confirmed_of(task).any(|attempt| !counts(task.kind(), attempt, host))
+            let of = |attempt| contradiction(task.kind(), attempt, host, clock_set_at);
+            task.status == TaskStatus::Confirmed && confirmed_of(task).any(|attempt| of(attempt).is_some())
         };
         // Before that it would be contradicted by a sign of life that has come already.
-        let can_count = host.sources.alive_by().map(clearly_after);
+        let can_count = host
+            .sources
+            .alive_by()
+            .max(clock_set_at.map(dated_from))
+            .map(clearly_after);
         for task in operation.tasks_mut().filter(is_contradicted) {
             begin_again(task, can_count);
         }
@@ -154,18 +196,33 @@ fn begin_again(task: &mut Task, at: Option<Timestamp>) {
     task.first_attempt = task.attempts.len();
 }
 
-/// Whether what a confirmed attempt has read still stands: no source has had a sign of life since.
-pub(super) fn counts(kind: TaskKind, attempt: &Attempt, host: &Host) -> bool {
-    let says_stopped = kind.proof_kind().is_some_and(ProofKind::says_stopped);
-    let read_at = attempt.read_at();
-    let alive_by = host.sources.alive_by();
-    let is_contradicted =
-        alive_by.is_some_and(|alive_by| read_at.is_none_or(|read_at| may_be_after(alive_by, read_at)));
-    !(says_stopped && is_contradicted && on(Guard::LifeEndsReading))
+/// Why what a confirmed attempt has read stands no more: a source may have had a sign of life since. `None` if it stands.
+pub(super) fn contradiction(
+    kind: TaskKind,
+    attempt: &Attempt,
+    host: &Host,
+    clock_set_at: Option<Timestamp>,
+) -> Option<&'static str> {
+    if !kind.proof_kind().is_some_and(ProofKind::says_stopped) {
+        return None;
+    }
+    let is_before = |read_at: Option<Timestamp>, moment| read_at.is_none_or(|at| may_be_after(moment, at));
+    let alive_by = host.sources.alive_by().filter(|_| on(Guard::LifeEndsReading));
+    // The dates of a reading and of a sign of life do not tell which came first then.
+    let dated_from = clock_set_at
+        .filter(|_| on(Guard::ReadSinceClockSet))
+        .map(dated_from);
+    if alive_by.is_some_and(|alive_by| is_before(attempt.read_at(), alive_by)) {
+        Some("the host was seen UP after it had been read as off")
+    } else if dated_from.is_some_and(|from| is_before(attempt.claimed_at, from)) {
+        Some("the clock was set while it was read")
+    } else {
+        None
+    }
 }
 
 /// Proven if the operation has tasks of the kind and every one of them is confirmed, by what still stands.
-fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp) -> Option<Proof> {
+fn by_tasks(operation: &Operation, state: &HostState, kind: ProofKind, now: Timestamp) -> Option<Proof> {
     let standing = operation
         .proofs
         .iter()
@@ -187,7 +244,9 @@ fn by_tasks(operation: &Operation, host: &Host, kind: ProofKind, now: Timestamp)
             .iter()
             .flat_map(|task| confirmed_of(task).map(|a| (task.kind(), a)))
     };
-    if !confirmed().all(|(kind, attempt)| counts(kind, attempt, host)) {
+    let is_contradicted =
+        |(kind, attempt)| contradiction(kind, attempt, &state.host, state.clock_set_at).is_some();
+    if confirmed().any(is_contradicted) {
         return None;
     }
     let readings = || confirmed().filter_map(|(_, attempt)| attempt.read_at());
@@ -366,6 +425,7 @@ fn become_fenced(draft: &mut Draft) {
         proofs: operation.proofs.clone(),
         off_until: None,
         is_evacuation_begun: false,
+        is_emptied: false,
     };
     let proofs: Vec<_> = fence
         .standing()
@@ -380,6 +440,9 @@ fn become_fenced(draft: &mut Draft) {
     });
     draft.state.host.fence = Some(fence);
     draft.event(EventKind::HostFenced, data);
+    if proven_movable(&draft.state, now) != Some(Movable::All) {
+        tell_of_more(draft);
+    }
 }
 
 /// Ends a fence that was proven and only adds to its proofs, if they hold no more: another one has to prove it anew.

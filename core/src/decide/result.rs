@@ -92,10 +92,11 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
     };
     let was_away = attempt.was_away;
     attempt.detail = detail(result, outcome, wanted);
-    let is_contradicted =
-        outcome == Outcome::Confirmed && !proof::counts(claim.kind, attempt, &draft.state.host);
-    if is_contradicted {
-        attempt.detail = Some("the host was seen UP after it had been read as off".to_owned());
+    let contradiction =
+        proof::contradiction(claim.kind, attempt, &draft.state.host, draft.state.clock_set_at)
+            .filter(|_| outcome == Outcome::Confirmed);
+    if let Some(why) = contradiction {
+        attempt.detail = Some(why.to_owned());
     }
     let tried = task.attempts.iter().find(|a| a.number == claim.attempt.number);
     let method = tried.and_then(|attempt| task.method_of(attempt)).cloned();
@@ -110,8 +111,13 @@ fn accept(draft: &mut Draft, result: &TaskResult) -> Result<(), &'static str> {
     };
     progress::excuse(task, late_since.unwrap_or(lease_until), now);
     operation.updated_at = now;
-    if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| is_listing(claim, outcome)) {
-        evacuation::listed(operation, found.clone());
+    if let Some(Finding::Workloads(found)) = result.finding.as_ref().filter(|_| outcome == Outcome::Confirmed)
+    {
+        match claim.kind {
+            TaskKind::Step(StepKind::List) => evacuation::listed(operation, found.clone()),
+            TaskKind::Step(StepKind::Empty) => evacuation::came_late(operation, found),
+            TaskKind::Step(_) | TaskKind::Fencing(_) => {}
+        }
     }
     if let Some(fence) = &mut draft.state.host.fence {
         fence.off_until = fence.off_until.max(off_until);
@@ -203,10 +209,6 @@ fn off_until(task: &Task, fence: Option<&Fence>) -> Option<Timestamp> {
 fn away_since(task: &Task, number: u32) -> Option<Timestamp> {
     let before = task.round().iter().take_while(|attempt| attempt.number != number);
     before.last().and_then(Attempt::ended_at).or(task.begun_at)
-}
-
-fn is_listing(claim: &Claim, outcome: Outcome) -> bool {
-    claim.kind == StepKind::List && outcome == Outcome::Confirmed
 }
 
 /// A later try may not know what an earlier one was told.

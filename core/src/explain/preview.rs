@@ -105,6 +105,7 @@ fn fenced(mut state: HostState, now: Timestamp) -> HostState {
         proofs: vec![proof],
         off_until: None,
         is_evacuation_begun: false,
+        is_emptied: false,
     });
     state
 }

@@ -45,7 +45,7 @@ fn check_missing(declared: &Declaration, method: &Method, problems: &mut Problem
             problems.add(
                 format!("secrets.{}", secret.name),
                 format!(
-                    "is missing; driver {} needs it, as env:NAME or file:/absolute/path",
+                    "is missing; driver {} needs it, as env:NAME, file:/absolute/path or secret:CLUSTER/SECRET/KEY",
                     declared.name
                 ),
             );

@@ -7,8 +7,8 @@ mod times;
 
 use std::collections::BTreeMap;
 
-pub use self::parameters::Parameters;
 pub(crate) use self::parameters::check_parameters;
+pub use self::parameters::{Parameters, is_secret_name};
 pub use self::secrets::SecretReference;
 pub use self::times::MethodTimes;
 use crate::driver::{Catalogue, Declaration};

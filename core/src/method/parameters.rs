@@ -37,7 +37,7 @@ pub(crate) fn check_parameters(field: &str, parameters: &Parameters, problems: &
                 at,
                 format!(
                     "is a secret and must not be given as plain text; put \"{name}\" under \"secrets\" as a reference: \
-                     env:NAME or file:/absolute/path, which the worker resolves"
+                     env:NAME, file:/absolute/path or secret:CLUSTER/SECRET/KEY, which the worker resolves"
                 ),
             );
         } else if let Some(bad) = value.chars().find(|c| c.is_control()) {
@@ -65,7 +65,8 @@ pub(super) fn is_parameter_name(name: &str) -> bool {
 }
 
 /// Whether a parameter of this name would hold a secret. A script or a file that yields one is not a secret itself.
-pub(super) fn is_secret_name(name: &str) -> bool {
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let indirect = ["_script", "_file", "_path"]
         .iter()

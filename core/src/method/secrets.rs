@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Method;
 use super::parameters::{MAX_PARAMETERS, MAX_VALUE_CHARS, is_parameter_name, is_secret_name};
-use crate::Problems;
+use crate::{Problems, validate_name};
 
 /// Where a worker finds a secret. The secret itself is never in the database, in a message or in a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,13 +16,27 @@ pub enum SecretReference {
     Env(String),
     /// `file:/absolute/path`: a file that the worker can read; one newline at the end is dropped.
     File(String),
+    /// `secret:CLUSTER/SECRET/KEY`: a key of a Secret in Ringfence's own namespace of a Kubernetes cluster.
+    Cluster {
+        /// The cluster, as `kubernetes.clusters` of the worker names it.
+        cluster: String,
+        /// The name of the Secret.
+        secret: String,
+        /// The key of its data.
+        key: String,
+    },
 }
 
+/// The longest name of a Secret or of a key of its data, in characters.
+const MAX_SECRET_NAME_CHARS: usize = 253;
+
 impl SecretReference {
-    /// Reads `env:NAME` or `file:/path`. The error never repeats the text, which may be a secret put in the wrong place.
+    /// Reads `env:NAME`, `file:/path` or `secret:CLUSTER/SECRET/KEY`. The error never repeats the text, which may be a secret put in the
+    /// wrong place.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const HELP: &str = "is not a reference; write env:NAME for an environment variable of the worker (letters, digits and _) \
-                            or file:/absolute/path for a file that the worker can read";
+        const HELP: &str = "is not a reference; write env:NAME for an environment variable of the worker (letters, digits and _), \
+                            file:/absolute/path for a file that the worker can read, or secret:CLUSTER/SECRET/KEY for a Secret of a \
+                            Kubernetes cluster";
         let plain = |c: char| !c.is_control();
         if let Some(name) = text.strip_prefix("env:") {
             let ok = !name.is_empty()
@@ -34,6 +48,9 @@ impl SecretReference {
                 Err(HELP)
             };
         }
+        if let Some(place) = text.strip_prefix("secret:") {
+            return Self::in_cluster(place).ok_or(HELP);
+        }
         match text.strip_prefix("file:") {
             Some(path)
                 if path.starts_with('/') && path.len() <= MAX_VALUE_CHARS && path.chars().all(plain) =>
@@ -43,6 +60,36 @@ impl SecretReference {
             Some(_) | None => Err(HELP),
         }
     }
+
+    fn in_cluster(place: &str) -> Option<Self> {
+        let parts: Vec<&str> = place.split('/').collect();
+        let [cluster, secret, key] = parts[..] else {
+            return None;
+        };
+        let are_names =
+            validate_name("cluster", cluster).is_ok() && is_object_name(secret) && is_data_key(key);
+        are_names.then(|| Self::Cluster {
+            cluster: cluster.to_owned(),
+            secret: secret.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+}
+
+/// Whether Kubernetes takes it for the name of an object.
+fn is_object_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_part = |part: &str| {
+        part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
+    };
+    name.len() <= MAX_SECRET_NAME_CHARS && name.split('.').all(is_part)
+}
+
+/// Whether Kubernetes takes it for a key of the data of a Secret.
+fn is_data_key(key: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_path = key == "." || key.starts_with("..");
+    !key.is_empty() && key.len() <= MAX_SECRET_NAME_CHARS && !is_path && key.chars().all(allowed)
 }
 
 impl TryFrom<String> for SecretReference {
@@ -64,6 +111,7 @@ impl fmt::Display for SecretReference {
         match self {
             Self::Env(name) => write!(f, "env:{name}"),
             Self::File(path) => write!(f, "file:{path}"),
+            Self::Cluster { cluster, secret, key } => write!(f, "secret:{cluster}/{secret}/{key}"),
         }
     }
 }

@@ -16,12 +16,15 @@ pub use self::source::{Silence, Source};
 pub use self::watched::Watched;
 use crate::boots::Verdict;
 use crate::guard::{Guard, on};
+use crate::undoing::dated_from;
 use crate::{Boots, FailureState, SeenBoot, Timestamp};
 
 /// Seconds between two reports of one source after which no source has watched in between: silence counts anew.
 pub const WATCHED_GAP_S: u32 = 30;
 /// Seconds for which a sign of life speaks against a source that was deaf to it.
 pub const CONTESTED_S: u32 = 120;
+/// Milliseconds by which the reports of a source may be late of which nothing is known: a day.
+const UNKNOWN_LATE_MS: i64 = 86_400_000;
 /// The most sources of one host.
 pub const MAX_SOURCES: usize = 16;
 
@@ -94,14 +97,23 @@ impl Sources {
     ///
     /// # Errors
     /// It is older than the last one of its source, and no sign of life: that one counts whenever it arrives.
-    pub(crate) fn take(&mut self, report: &Report, now: Timestamp) -> Result<Option<Timestamp>, Stale> {
+    pub(crate) fn take(
+        &mut self,
+        report: &Report,
+        clock_set_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Stale> {
         let known = self.by_name.entry(report.source.clone());
         let known = known.or_insert_with(|| Source::new(report.observed_at, now));
         let is_late = report.observed_at < known.observed_at;
         let late_ms = known.lateness_ms(report.observed_at, now);
         let late = TimeDelta::milliseconds(if on(Guard::LateSourceIsLate) { late_ms } else { 0 });
         let alive_at = report.alive_at();
-        let alive_by = alive_at.map(|at| (at + late).min(now));
+        // A date from before the clock was set does not tell whether the sign came before or after what was noted then.
+        let set_at = clock_set_at.filter(|_| on(Guard::LifeSinceClockSet));
+        let is_dated = |at: Timestamp| set_at.is_none_or(|set_at| at > dated_from(set_at));
+        let by = |at| if is_dated(at) { (at + late).min(now) } else { now };
+        let alive_by = alive_at.map(by);
         // A silence that goes on tells of one sign of life again and again.
         let is_news = report.state == FailureState::Up || alive_at > known.alive_at;
         if is_late && !is_news {
@@ -197,12 +209,18 @@ impl Sources {
             .collect()
     }
 
-    /// Restores the sources that have heard the host. When they did is not known any more: long ago.
+    /// Restores the sources that have heard the host. When they did is not known any more: long ago. Nor is how late their reports are: the
+    /// first one that comes is taken to be late by all that it may be.
     pub(crate) fn restore(&mut self, witnesses: BTreeMap<String, Boots>, written_at: Timestamp) {
         for (name, boots) in witnesses {
             let source = Source {
                 boots,
                 alive_at: Some(Timestamp::UNIX_EPOCH),
+                late_ms: if on(Guard::RestoredMayBeLate) {
+                    UNKNOWN_LATE_MS
+                } else {
+                    0
+                },
                 ..Source::new(written_at, written_at)
             };
             self.by_name.insert(name, source);

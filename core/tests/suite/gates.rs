@@ -30,6 +30,7 @@ fn fence(proofs: Vec<Proof>) -> Fence {
         proofs,
         off_until: None,
         is_evacuation_begun: false,
+        is_emptied: false,
     }
 }
 
@@ -255,4 +256,128 @@ fn rejoin(task: Task) -> Operation {
         updated_at: start(),
         finished_at: None,
     }
+}
+
+#[test]
+fn what_the_standing_proofs_allow_to_be_moved() {
+    use ProofKind::*;
+    let ended = ended_by_a_claim(PowerOff, FencingKind::PowerOn);
+    let table = [
+        (vec![proof(PowerOff)], Some(Movable::All)),
+        (vec![proof(Operator)], Some(Movable::All)),
+        (vec![proof(SelfFencing)], Some(Movable::All)),
+        (vec![proof(StorageFence), proof(NetworkFence)], Some(Movable::All)),
+        (vec![proof(StorageFence)], Some(Movable::OnFencedStorage)),
+        (
+            vec![ended.clone(), proof(StorageFence)],
+            Some(Movable::OnFencedStorage),
+        ),
+        (vec![proof(NetworkFence)], Some(Movable::WithoutVolumes)),
+        (vec![ended], None),
+    ];
+    for (proofs, movable) in table {
+        let told = format!("{proofs:?}");
+        let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+        state.policy.settle_s = 0;
+        let sets = [ProofKind::StorageFence, ProofKind::NetworkFence].map(|kind| SufficientSet::from([kind]));
+        state.host.fence = Some(Fence {
+            sets: [&sets[..], &default_sufficient_sets()].concat(),
+            ..fence(proofs)
+        });
+        assert_eq!(proven_movable(&state, start()), movable, "{told}");
+    }
+}
+
+#[test]
+fn the_gate_of_all_is_closed_where_a_cluster_may_let_only_some_go() {
+    let fenced = |backend: Backend, proofs: Vec<Proof>| {
+        let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+        state.host.backend = backend;
+        let sets = vec![SufficientSet::from([ProofKind::StorageFence])];
+        state.host.fence = Some(Fence {
+            sets: [sets, default_sufficient_sets()].concat(),
+            ..fence(proofs)
+        });
+        assert!(gates(&state, start()).evacuate.allowed);
+        gate_of_all(&state, start())
+    };
+    let storage = || vec![proof(ProofKind::StorageFence)];
+    assert!(!fenced(Backend::Kubernetes, storage()).allowed);
+    assert!(fenced(Backend::Nova, storage()).allowed);
+    let both = vec![proof(ProofKind::StorageFence), proof(ProofKind::NetworkFence)];
+    assert!(fenced(Backend::Kubernetes, both).allowed);
+}
+
+/// A node that is FENCED by its storage alone.
+fn cut_off_from_storage() -> HostState {
+    let mut state = state(FailureState::Unreachable, FencingState::Fenced);
+    state.host.backend = Backend::Kubernetes;
+    state.host.fence = Some(Fence {
+        sets: vec![SufficientSet::from([ProofKind::StorageFence])],
+        ..fence(vec![proof(ProofKind::StorageFence)])
+    });
+    state
+}
+
+fn named(state: &HostState, names: &[&str]) -> NamedToGo {
+    NamedToGo {
+        generation: state.host.generation,
+        movable: Movable::OnFencedStorage,
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+#[test]
+fn of_a_host_that_is_cut_off_from_some_storage_only_what_is_named_goes() {
+    let state = cut_off_from_storage();
+    let list = named(&state, &["pod", "volume"]);
+    let may_go = |names: &[&str]| gate_of_named(&state, Some(&list), names, start()).allowed;
+    assert!(may_go(&["pod"]) && may_go(&["other", "volume"]));
+    assert!(!may_go(&["other"]) && !may_go(&[]) && !may_go(&[""]));
+    let unnamed = gate_of_named(&state, None, &["pod"], start());
+    assert!(
+        !unnamed.allowed && unnamed.reason.contains("nothing was named yet"),
+        "{unnamed:?}"
+    );
+}
+
+#[test]
+fn what_was_named_counts_only_for_its_fence_for_what_is_proven_now_and_while_the_host_is_away() {
+    let state = cut_off_from_storage();
+    let list = named(&state, &["pod"]);
+    let may_go =
+        |state: &HostState, list: &NamedToGo| gate_of_named(state, Some(list), &["pod"], start()).allowed;
+    assert!(may_go(&state, &list));
+    let older = NamedToGo {
+        generation: Generation(list.generation.0 - 1),
+        ..list.clone()
+    };
+    assert!(!may_go(&state, &older));
+    let by_less = NamedToGo {
+        movable: Movable::WithoutVolumes,
+        ..list.clone()
+    };
+    assert!(!may_go(&state, &by_less));
+    for seen in [FailureState::Up, FailureState::Unknown] {
+        let mut back = state.clone();
+        back.host.failure_state = seen;
+        assert!(!may_go(&back, &list), "{seen:?}");
+    }
+    let mut unfenced = state.clone();
+    unfenced.host.fence = None;
+    assert!(!may_go(&unfenced, &list));
+    let mut ended = state;
+    let proofs = vec![ended_by_a_claim(
+        ProofKind::StorageFence,
+        FencingKind::StorageUnfence,
+    )];
+    ended.host.fence.as_mut().unwrap().proofs = proofs;
+    assert!(!may_go(&ended, &list));
+}
+
+#[test]
+fn where_all_may_go_no_name_is_needed() {
+    let mut state = cut_off_from_storage();
+    state.host.fence = Some(fence(vec![proof(ProofKind::PowerOff)]));
+    assert!(gate_of_named(&state, None, &[], start()).allowed);
 }

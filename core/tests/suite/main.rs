@@ -6,9 +6,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod boot_watching;
 mod config;
 mod counting;
 mod delivering;
+mod departing;
 mod explaining;
 mod gates;
 mod properties;

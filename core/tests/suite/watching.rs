@@ -21,6 +21,9 @@ fn sign(host: &str, last: i64) -> Sign {
         is_up: true,
         is_marked_down: false,
         settings: String::new(),
+        boot: None,
+        host_type: None,
+        is_on_record: false,
     }
 }
 

@@ -92,6 +92,9 @@ CREATE TABLE hosts (
     applied_fencing text NOT NULL CHECK (applied_fencing <> ''),
     in_flight text NOT NULL CHECK (in_flight <> ''),
     event_sequence bigint NOT NULL,
+    -- Whether it was added by itself, because its platform named it, and since when its platform has not named it.
+    is_adopted boolean NOT NULL DEFAULT false,
+    left_at timestamptz,
     -- When time alone will change something.
     wake_at timestamptz,
     revision bigint NOT NULL,

@@ -110,6 +110,9 @@ CREATE TABLE hosts (
     applied_fencing text NOT NULL,
     in_flight text NOT NULL,
     event_sequence integer NOT NULL,
+    -- Whether it was added by itself, because its platform named it, and since when its platform has not named it.
+    is_adopted integer NOT NULL DEFAULT 0 CHECK (is_adopted IN (0, 1)),
+    left_at integer,
     -- When time alone will change something.
     wake_at integer,
     revision integer NOT NULL,

@@ -2,7 +2,8 @@
 
 use ringfence_core::{Applied, AttemptId, Backend, Host, OperationId, OperationStatus};
 use ringfence_db::{
-    due_hosts, hosts_ahead, hosts_of_cloud, insert_host, insert_segment, kept_states, stranded_hosts,
+    due_hosts, hosts_ahead, hosts_of_cloud, insert_host, insert_segment, kept_states, left_at, set_adopted,
+    set_left, stranded_hosts,
 };
 use serde_json::json;
 
@@ -14,6 +15,7 @@ crate::stories!(finding:
     hosts_with_a_write_time_in_the_future_are_found,
     an_observer_reads_its_own_record_of_the_hosts_of_its_cloud,
     an_operation_without_a_wake_time_is_found,
+    since_when_a_cloud_has_not_named_a_host_stays_when_the_host_is_written,
     hosts_that_their_cluster_was_told_of_are_read_whole,
 );
 
@@ -93,6 +95,36 @@ async fn an_observer_reads_its_own_record_of_the_hosts_of_its_cloud(rig: &Rig) {
             ("never", false, false)
         ]
     );
+}
+
+async fn since_when_a_cloud_has_not_named_a_host_stays_when_the_host_is_written(rig: &Rig) {
+    let rack = segment("rack-1");
+    let mut db = rig.db.reader();
+    insert_segment(&mut db, &rack).await.unwrap();
+    let of_cloud = |name| Host {
+        backend: Backend::Kubernetes,
+        cloud: Some("east".to_owned()),
+        ..host(name, &rack)
+    };
+    let [adopted, added] = ["adopted", "added"].map(of_cloud);
+    for host in [&adopted, &added] {
+        insert_host(&mut db, host).await.unwrap();
+    }
+    set_adopted(&mut db, adopted.id).await.unwrap();
+    set_left(&mut db, adopted.id, Some(at(7))).await.unwrap();
+    update_host(&mut db, &adopted, Some(at(9))).await.unwrap();
+    let mut read = hosts_of_cloud(&mut db, "east", "kubernetes:east").await.unwrap();
+    read.sort_by(|a, b| b.name.cmp(&a.name));
+    let read: Vec<_> = read
+        .iter()
+        .map(|host| (host.name.as_str(), host.is_adopted, host.left_at))
+        .collect();
+    assert_eq!(read, [("adopted", true, Some(at(7))), ("added", false, None)]);
+    assert_eq!(left_at(&mut db, adopted.id).await.unwrap(), Some(at(7)));
+    set_left(&mut db, adopted.id, None).await.unwrap();
+    for host in [&adopted, &added] {
+        assert_eq!(left_at(&mut db, host.id).await.unwrap(), None);
+    }
 }
 
 async fn hosts_that_their_cluster_was_told_of_are_read_whole(rig: &Rig) {

@@ -128,6 +128,7 @@ pub fn fenced(host: &Host, operation: &Operation, proofs: &[ProofKind]) -> Host 
             proofs: proofs.iter().map(|kind| proof(operation, *kind)).collect(),
             off_until: None,
             is_evacuation_begun: false,
+            is_emptied: false,
         }),
         ..host.clone()
     }

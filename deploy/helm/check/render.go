@@ -3,15 +3,25 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 )
 
 func main() {
@@ -87,6 +97,55 @@ func toYaml(value any) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
+// A certificate and its key, in PEM.
+type pair struct{ Cert, Key string }
+
+// Issues a certificate, or an authority if no other one signs it.
+func issue(name string, names []any, days int, by *pair) (pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return pair{}, err
+	}
+	made := x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now(),
+		NotAfter:     time.Now().AddDate(0, 0, days),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+	}
+	for _, other := range names {
+		made.DNSNames = append(made.DNSNames, other.(string))
+	}
+	parent, signer := &made, key
+	if by == nil {
+		made.IsCA, made.BasicConstraintsValid, made.KeyUsage = true, true, x509.KeyUsageCertSign
+	} else {
+		certificate, _ := pem.Decode([]byte(by.Cert))
+		secret, _ := pem.Decode([]byte(by.Key))
+		parent, err = x509.ParseCertificate(certificate.Bytes)
+		if err != nil {
+			return pair{}, err
+		}
+		parsed, err := x509.ParsePKCS8PrivateKey(secret.Bytes)
+		if err != nil {
+			return pair{}, err
+		}
+		signer = parsed.(*ecdsa.PrivateKey)
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, &made, parent, &key.PublicKey, signer)
+	if err != nil {
+		return pair{}, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return pair{}, err
+	}
+	inPem := func(kind string, bytes []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
+	}
+	return pair{inPem("CERTIFICATE", signed), inPem("PRIVATE KEY", secret)}, nil
+}
+
 func functions(all *template.Template) template.FuncMap {
 	indent := func(width int, text string) string {
 		pad := strings.Repeat(" ", width)
@@ -103,6 +162,16 @@ func functions(all *template.Template) template.FuncMap {
 		"quote":      func(value any) string { return fmt.Sprintf("%q", fmt.Sprint(value)) },
 		"replace":    func(old, by, text string) string { return strings.ReplaceAll(text, old, by) },
 		"trimSuffix": func(suffix, text string) string { return strings.TrimSuffix(text, suffix) },
+		"sha256sum":  func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) },
+		"b64enc":     func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) },
+		"splitList":  func(by, text string) []string { return strings.Split(text, by) },
+		"first":      func(of []string) string { return of[0] },
+		"rest":       func(of []string) []string { return of[1:] },
+		"get":        func(of map[string]any, key string) any { return of[key] },
+		// No cluster is asked, as with `helm template`.
+		"lookup":        func(_, _, _, _ string) map[string]any { return map[string]any{} },
+		"genCA":         func(name string, days int) (pair, error) { return issue(name, nil, days, nil) },
+		"genSignedCert": func(name string, _ any, names []any, days int, by pair) (pair, error) { return issue(name, names, days, &by) },
 		"hasPrefix":  func(prefix, text string) bool { return strings.HasPrefix(text, prefix) },
 		"list":       func(values ...any) []any { return values },
 		"append":     func(values []any, value any) []any { return append(append([]any{}, values...), value) },

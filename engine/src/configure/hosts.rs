@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, Backend, EventKind, FailureState, Generation, Host, HostDescription, HostId, Parameters,
-    Problems, Segment, SegmentId, Sources, Timestamp, may_change, may_remove, validate_host,
+    Applied, Backend, EventKind, FailureState, Generation, Host, HostDescription, HostId, HostState,
+    Parameters, Problems, Segment, SegmentId, Sources, Timestamp, may_change, may_remove,
+    may_remove_departed, validate_host,
 };
 use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -36,6 +37,17 @@ pub struct HostDraft {
     pub zone: String,
     /// Values for the parameters of methods, by method name.
     pub parameters: BTreeMap<String, Parameters>,
+}
+
+/// Why a host is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A caller asks for it.
+    Asked,
+    /// Its platform names it.
+    Adopted,
+    /// A record names it, and it had this id before.
+    Restored(HostId),
 }
 
 /// What to change of a host; `None` leaves it as it is.
@@ -137,27 +149,28 @@ impl HostDraft {
 impl Engine {
     /// Adds a host: UNFENCED, and UNKNOWN until it is seen.
     pub async fn create_host(&self, draft: HostDraft, by: &Context) -> Result<Host, EngineError> {
-        self.create_host_as(draft, None, by).await
+        self.create_host_as(draft, Origin::Asked, by).await
     }
 
-    /// Adds a host that may have had this id before.
     pub(crate) async fn create_host_as(
         &self,
         draft: HostDraft,
-        id: Option<HostId>,
+        origin: Origin,
         by: &Context,
     ) -> Result<Host, EngineError> {
         self.require_record(&draft)?;
         let segment = self.segment_or_default(draft.segment.as_deref()).await?;
-        let host = draft.host(&segment, self.0.clock.now())?;
-        let host = Host {
-            id: id.unwrap_or(host.id),
-            ..host
-        };
+        let mut host = draft.host(&segment, self.0.clock.now())?;
+        if let Origin::Restored(id) = origin {
+            host.id = id;
+        }
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_host(&mut tx, &host)
             .await
             .map_err(|e| taken(e, &host))?;
+        if origin != Origin::Asked {
+            ringfence_db::set_adopted(&mut tx, host.id).await?;
+        }
         let data = created(&host, &segment.name);
         self.record_host(&mut tx, &host, EventKind::HostCreated, data, by)
             .await?;
@@ -209,7 +222,7 @@ impl Engine {
         Ok(host)
     }
 
-    /// Removes a host. One that is FENCED, cut off, or in an operation is kept.
+    /// Removes a host. One that is FENCED, cut off, in an operation, or still acted on is kept.
     pub async fn delete_host(
         &self,
         host: &str,
@@ -217,26 +230,50 @@ impl Engine {
         by: &Context,
     ) -> Result<(), EngineError> {
         let known = self.state_of(host).await?.host;
+        self.remove_host(known.id, json!({ "name": known.name }), by, |state| {
+            check_revision(revision, state.host.revision)?;
+            Ok(may_remove(state, self.time_for(state.host.updated_at))?)
+        })
+        .await
+    }
+
+    /// Removes a host that its platform does not name any more, as it was at this revision.
+    pub(crate) async fn remove_departed_host(
+        &self,
+        host: &Host,
+        why: &str,
+        by: &Context,
+    ) -> Result<(), EngineError> {
+        let told = json!({ "name": host.name, "reason": why });
+        self.remove_host(host.id, told, by, |state| {
+            check_revision(Some(host.revision), state.host.revision)?;
+            Ok(may_remove_departed(state, self.time_for(state.host.updated_at))?)
+        })
+        .await
+    }
+
+    /// `may` is asked of the host as it is locked.
+    async fn remove_host(
+        &self,
+        id: HostId,
+        told: Value,
+        by: &Context,
+        may: impl FnOnce(&HostState) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let mut tx = self.0.db.begin().await?;
-        let Some(state) = ringfence_db::lock_host(&mut tx, known.id).await? else {
-            return Err(EngineError::not_found("host", host));
+        let Some(state) = ringfence_db::lock_host(&mut tx, id).await? else {
+            return Err(EngineError::not_found("host", id.to_string()));
         };
-        check_revision(revision, state.host.revision)?;
-        may_remove(&state)?;
+        may(&state)?;
         let mut host = state.host;
         host.updated_at = self.time_for(host.updated_at);
         host.event_sequence += 1;
-        self.record_host(
-            &mut tx,
-            &host,
-            EventKind::HostDeleted,
-            json!({ "name": host.name }),
-            by,
-        )
-        .await?;
+        self.record_host(&mut tx, &host, EventKind::HostDeleted, told, by)
+            .await?;
         ringfence_db::delete_host(&mut tx, host.id).await?;
         tx.commit().await?;
         self.events_written();
+        self.remove_record(&host).await;
         Ok(())
     }
 

@@ -42,7 +42,7 @@ impl Engine {
     /// Adds a method. Where only a worker's machine knows all parameters of its driver, a worker of the zone checks them.
     pub async fn create_method(&self, draft: MethodDraft, by: &Context) -> Result<Method, EngineError> {
         let now = self.0.clock.now();
-        let method = method_of(draft, MethodId(new_id()), 1, now, now);
+        let method = draft.method(MethodId(new_id()), 1, now, now);
         self.check_method_draft(&method).await?;
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_method(&mut tx, &method)
@@ -64,7 +64,7 @@ impl Engine {
     ) -> Result<Method, EngineError> {
         let known = self.method_of(id).await?;
         let now = self.0.clock.now();
-        let method = method_of(draft, known.id, known.revision + 1, known.created_at, now);
+        let method = draft.method(known.id, known.revision + 1, known.created_at, now);
         self.check_method_draft(&method).await?;
         check_revision(revision, known.revision)?;
         if method.name != known.name || method.resource != known.resource {
@@ -102,7 +102,7 @@ impl Engine {
             .ok_or_else(|| EngineError::not_found("method", id))
     }
 
-    async fn check_method_draft(&self, method: &Method) -> Result<(), EngineError> {
+    pub(super) async fn check_method_draft(&self, method: &Method) -> Result<(), EngineError> {
         let drivers = &self.0.drivers;
         validate_method(drivers, method)?;
         if drivers
@@ -146,29 +146,27 @@ impl Engine {
     }
 }
 
-fn method_of(
-    draft: MethodDraft,
-    id: MethodId,
-    revision: u64,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-) -> Method {
-    Method {
-        id,
-        name: draft.name,
-        resource: draft.resource,
-        driver: draft.driver,
-        parameters: draft.parameters,
-        secrets: draft.secrets,
-        zone: draft.zone,
-        times: draft.times,
-        revision,
-        created_at,
-        updated_at,
+impl MethodDraft {
+    /// The method as it would be on record.
+    #[must_use]
+    pub fn method(self, id: MethodId, revision: u64, created_at: Timestamp, updated_at: Timestamp) -> Method {
+        Method {
+            id,
+            name: self.name,
+            resource: self.resource,
+            driver: self.driver,
+            parameters: self.parameters,
+            secrets: self.secrets,
+            zone: self.zone,
+            times: self.times,
+            revision,
+            created_at,
+            updated_at,
+        }
     }
 }
 
-fn method_detail(method: &Method) -> Value {
+pub(super) fn method_detail(method: &Method) -> Value {
     json!({ "resource": method.resource, "driver": method.driver, "parameters": method.parameters, "zone": method.zone })
 }
 

@@ -1,6 +1,7 @@
 //! What admins configure: hosts, segments, methods, plans, subscriptions. Everything is checked whole before anything is written.
 
 mod advice;
+mod declared;
 mod hosts;
 mod many_hosts;
 mod methods;
@@ -9,6 +10,8 @@ mod plans;
 mod segments;
 mod subscriptions;
 
+pub use declared::{Configured, Declaration};
+pub(crate) use hosts::Origin;
 pub use hosts::{HostChange, HostDraft};
 pub use methods::MethodDraft;
 pub use plans::PlanDraft;

@@ -93,7 +93,7 @@ impl Engine {
     }
 }
 
-fn plan_of(
+pub(super) fn plan_of(
     draft: PlanDraft,
     id: PlanId,
     revision: u64,
@@ -112,7 +112,7 @@ fn plan_of(
     }
 }
 
-fn plan_detail(plan: &Plan) -> Value {
+pub(super) fn plan_detail(plan: &Plan) -> Value {
     json!({ "scope": plan.scope, "stages": plan.stages, "sufficient_sets": plan.sufficient_sets })
 }
 

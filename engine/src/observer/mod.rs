@@ -1,7 +1,9 @@
 //! Watching the hosts of platforms: one question for all hosts of a platform, and one engine at a time asks it.
 
 mod adopt;
+mod departures;
 mod gates;
+mod latecomers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +12,16 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_backends::{BackendError, KeptHost, Platform};
 use ringfence_core::{
-    FailureState, Generation, HostState, Poll, Refresh, Report, Sighting, Timestamp, Watch, error_chain,
-    is_news, stays_isolated,
+    Boot, BootSighting, BootWatch, FailureState, Generation, HostState, Poll, Refresh, Report, Sighting,
+    Timestamp, Watch, error_chain, gate_of_all, is_news, movable_now, stays_isolated,
 };
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
 use self::adopt::Adopter;
+use self::departures::Departing;
 use self::gates::Gates;
+use self::latecomers::Latecomers;
 use crate::pause::pause;
 use crate::{Context, Engine, EngineError};
 
@@ -30,6 +34,8 @@ pub struct ObserverConfig {
     pub down_after: TimeDelta,
     /// The segment to which new hosts of the platform are added by themselves; `None` if they are not.
     pub adopt: Option<String>,
+    /// How long the platform must not have named a host before the host is removed by itself, if it was added by itself; `None` if none is.
+    pub remove_after: Option<TimeDelta>,
 }
 
 impl Default for ObserverConfig {
@@ -38,6 +44,7 @@ impl Default for ObserverConfig {
             every: Duration::from_secs(5),
             down_after: TimeDelta::seconds(60),
             adopt: None,
+            remove_after: None,
         }
     }
 }
@@ -61,9 +68,13 @@ pub(crate) async fn watch(
     let every = config.every;
     let mut observer = Observer::new(&engine, Arc::clone(&platform), config);
     loop {
-        observer.turn(&engine).await;
+        let wait = if observer.turn(&engine).await {
+            Duration::ZERO
+        } else {
+            every
+        };
         tokio::select! {
-            goes_on = pause(&stop, every) => {
+            goes_on = pause(&stop, wait) => {
                 if !goes_on {
                     return;
                 }
@@ -88,6 +99,9 @@ struct Observer {
     /// Why the platform could not be kept as it was told, so that only a change is told.
     not_kept: Option<String>,
     gates: Gates,
+    latecomers: Latecomers,
+    departing: Departing,
+    boots: BootWatch,
 }
 
 impl Observer {
@@ -98,30 +112,32 @@ impl Observer {
             watch: Watch::new(config.down_after),
             clock_set_at: engine.0.clock.set_at(),
             adopter: segment.map(|segment| Adopter::new(&*platform, segment)),
+            boots: BootWatch::default(),
+            departing: Departing::new(config.adopt.as_ref().and(config.remove_after)),
             platform,
             config,
             answers: None,
             not_kept: None,
             gates: Gates::default(),
+            latecomers: Latecomers::default(),
         }
     }
 
-    async fn turn(&mut self, engine: &Engine) {
-        match self.try_turn(engine).await {
-            Ok(()) => {}
-            Err(error) => {
-                let platform = self.platform.name();
-                tracing::warn!(platform, error = %error_chain(&error), "what a platform says could not be recorded");
-            }
-        }
+    /// `true` if the next turn need not wait.
+    async fn turn(&mut self, engine: &Engine) -> bool {
+        self.try_turn(engine).await.unwrap_or_else(|error| {
+            let platform = self.platform.name();
+            tracing::warn!(platform, error = %error_chain(&error), "what a platform says could not be recorded");
+            false
+        })
     }
 
-    async fn try_turn(&mut self, engine: &Engine) -> Result<(), EngineError> {
+    async fn try_turn(&mut self, engine: &Engine) -> Result<bool, EngineError> {
         if !self.has_turn(engine).await? {
             // Another engine watches and reports meanwhile. What this one has seen is too old to go on from.
             self.begin_anew(engine);
             self.gates.begin_anew(engine, &*self.platform);
-            return Ok(());
+            return Ok(false);
         }
         // What came at a time that is yet to come would look new until then.
         if self.clock_set_at != engine.0.clock.set_at() {
@@ -145,13 +161,27 @@ impl Observer {
         for (host, sighting) in up.into_iter().chain(others) {
             self.report(engine, host, sighting).await;
         }
+        if let Ok(poll) = &answer {
+            self.boots.look(poll, now);
+        }
+        for host in &hosts {
+            let sighting = sightings.get(&host.known_as);
+            if sighting.is_some_and(|sighting| sighting.state == FailureState::Up) {
+                self.report_boot(engine, host).await;
+            }
+        }
         if answer.is_ok() && self.platform.kind().starts_by_itself() {
             self.keep(engine, &known_as).await?;
             self.gates.look(engine, &*self.platform).await;
         }
+        if let Ok(poll) = &answer {
+            self.departing
+                .look(engine, &*self.platform, poll, &hosts, now)
+                .await?;
+        }
         match (&mut self.adopter, answer) {
             (Some(adopter), Ok(poll)) => adopter.take_in(engine, &poll.hosts, &known_as).await,
-            (None, _) | (Some(_), Err(_)) => Ok(()),
+            (None, _) | (Some(_), Err(_)) => Ok(false),
         }
     }
 
@@ -159,19 +189,14 @@ impl Observer {
     async fn keep(&mut self, engine: &Engine, known_as: &[&str]) -> Result<(), EngineError> {
         let now = engine.0.clock.now();
         let mut reader = engine.0.db.reader();
-        let states = ringfence_db::kept_states(&mut reader, self.platform.name()).await?;
+        let read = ringfence_db::kept_states(&mut reader, self.platform.name()).await?;
         // The platform's copy of an open gate is written under the version that the look has seen: another process that has taken the records
         // over since then writes it anew before it releases anything.
-        for state in states
-            .iter()
-            .filter(|state| ringfence_core::gates(state, now).evacuate.allowed)
-        {
+        for state in read.iter().filter(|state| gate_of_all(state, now).allowed) {
             engine.confirm_record(&state.host).await?;
         }
-        let states: BTreeMap<&str, &HostState> = states
-            .iter()
-            .map(|state| (state.host.known_as(), state))
-            .collect();
+        let states: BTreeMap<&str, &HostState> =
+            read.iter().map(|state| (state.host.known_as(), state)).collect();
         let hosts = known_as.iter().copied();
         let hosts: Vec<KeptHost<'_>> = hosts
             .map(|host| kept(host, states.get(host).copied(), now))
@@ -190,11 +215,13 @@ impl Observer {
             );
         }
         self.not_kept = why;
+        self.latecomers.look(engine, &*self.platform, &read, now).await;
         Ok(())
     }
 
     fn begin_anew(&mut self, engine: &Engine) {
         self.watch = Watch::new(self.config.down_after);
+        self.boots = BootWatch::default();
         self.clock_set_at = engine.0.clock.set_at();
     }
 
@@ -227,6 +254,34 @@ impl Observer {
             silent_since: sighting.silent_since,
             boot: None,
         };
+        self.send(engine, host, report).await;
+    }
+
+    /// Which boot a host that is UP runs is told when it is another one. While the host is FENCED it is told again and again: the host is taken
+    /// back only in a boot that began after another one was seen there.
+    async fn report_boot(&mut self, engine: &Engine, host: &CloudHost) {
+        let Some(BootSighting { id, at }) = self.boots.take(&host.known_as) else {
+            return;
+        };
+        let known = host.own.as_ref().and_then(|own| own.boots.latest());
+        if !host.is_fenced && known.is_some_and(|known| known.boot.id.as_ref() == Some(&id)) {
+            return;
+        }
+        let report = Report {
+            state: FailureState::Up,
+            source: self.source.clone(),
+            observed_at: at,
+            last_seen_at: None,
+            silent_since: None,
+            boot: Some(Boot {
+                id: Some(id),
+                booted_at: None,
+            }),
+        };
+        self.send(engine, host, report).await;
+    }
+
+    async fn send(&self, engine: &Engine, host: &CloudHost, report: Report) {
         let by = Context::own("ringfence");
         match engine
             .report_failure_state(&host.id.to_string(), report, &by)
@@ -247,7 +302,7 @@ fn kept<'a>(host: &'a str, state: Option<&HostState>, now: Timestamp) -> KeptHos
     KeptHost {
         host,
         generation: state.map_or(Generation(0), |state| state.host.generation),
-        may_evacuate: state.is_some_and(|state| ringfence_core::gates(state, now).evacuate.allowed),
+        movable: state.and_then(|state| movable_now(state, now)),
         is_isolated: state.is_some_and(|state| stays_isolated(state, now)),
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         in_flight,
         event_sequence: _,
         revision: _,
-        created_at: _,
+        created_at,
         updated_at,
     } = host;
     p.byte(*failure_state as u8);
@@ -49,6 +49,12 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
     }
     if p.matters.automatic || p.matters.watchdog {
         p.some(*released_at, Packer::at);
+    } else if p.matters.words {
+        // A word that is said from now on is of another time, unless that is so recent that two clocks cannot tell.
+        p.some(released_at.filter(|at| p.is_recent(*at)), Packer::at);
+    }
+    if p.matters.words {
+        p.some(Some(*created_at).filter(|at| p.is_recent(*at)), Packer::at);
     }
     p.some(*last_off_at, Packer::at);
     p.list(fencing.iter(), self::fencing);
@@ -125,6 +131,8 @@ fn fence(p: &mut Packer, fence: &Fence) {
         proofs,
         off_until,
         is_evacuation_begun,
+        // Nothing is decided by it: the host is looked at.
+        is_emptied: _,
     } = fence;
     p.generation(*generation);
     p.at(*at);

@@ -1,10 +1,10 @@
 //! All of it.
 
-use ringfence_core::{Claim, Dispatch, Finding, HostState, Report, TaskResult, Timestamp};
-use ringfence_world::search::Letter;
-use ringfence_world::{Job, World};
+use ringfence_core::{Claim, Dispatch, Finding, Host, HostState, Record, Report, TaskResult, Timestamp};
+use ringfence_world::search::{Letter, Word};
+use ringfence_world::{Job, Leading, Process, World};
 
-use super::packer::Matters;
+use super::packer::{Matters, may_be_after};
 use super::{Packer, host, operation, site};
 use crate::{Chance, Life, Wrong};
 
@@ -19,6 +19,7 @@ pub fn pack(life: &Life) -> Vec<u8> {
         // Never changes in a configuration.
         ears: _,
         letters,
+        words,
         acted,
         offset,
         left,
@@ -30,6 +31,7 @@ pub fn pack(life: &Life) -> Vec<u8> {
     let p = &mut packer;
     self::world(p, world, acted);
     p.list(letters.iter(), letter);
+    p.list(words.iter(), |p, one| word(p, one, &world.state.host));
     p.signed(offset.num_milliseconds());
     for left in left.all() {
         p.byte(*left);
@@ -60,11 +62,14 @@ fn packer(life: &Life) -> Packer {
     let chances = &life.configuration.chances;
     let may = |chance| chances.left(chance) > 0;
     // A record has when it was written, and what is of no account otherwise.
-    let forgets = may(Chance::Forget);
+    let forgets = may(Chance::Forget) || may(Chance::TakeOver);
     let matters = Matters {
         clocks: may(Chance::Clock) || may(Chance::Engine) || forgets,
         watchdog: setting.policy.self_fencing_timeout_s.is_some(),
         automatic: setting.policy.fencing.automatic || forgets,
+        words: [Chance::Say, Chance::Lie, Chance::SayLate, Chance::Write]
+            .into_iter()
+            .any(may),
         dates: setting.sources.iter().any(|source| source.dates_boots),
     };
     let world = &life.world;
@@ -107,6 +112,7 @@ fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {
         // Of the agent alone, which says nothing but UP.
         last_seen: _,
         violation,
+        records_kept,
         is_hearsay,
         last_decided,
         told_alive_at,
@@ -117,6 +123,9 @@ fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {
         ids: _,
     } = world;
     self::state(p, state);
+    p.some(records_kept.as_ref(), |p, leading| {
+        self::leading(p, leading, state)
+    });
     p.some(*wake_at, Packer::at);
     p.list(sent.iter(), dispatch);
     p.list(jobs.iter(), |p, one| {
@@ -138,6 +147,31 @@ fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {
 fn told(p: &mut Packer, told_at: Timestamp) {
     let age_ms = p.real_ms_since(told_at).min(FRESH_MS + 1);
     p.signed(age_ms);
+}
+
+fn leading(p: &mut Packer, leading: &Leading, state: &HostState) {
+    let Leading {
+        // The process that decides has written it, or begun with it.
+        record: _,
+        writer: _,
+        process: _,
+        known,
+        former,
+    } = leading;
+    p.flag(*known == Record::of(state));
+    p.some(former.as_deref(), |p, former| {
+        let Process {
+            process: _,
+            known,
+            state,
+            sent,
+            wake_at,
+        } = former;
+        p.flag(*known == Record::of(state));
+        self::state(p, state);
+        p.list(sent.iter(), dispatch);
+        p.some(*wake_at, Packer::at);
+    });
 }
 
 /// The rest follows from its attempt.
@@ -164,7 +198,8 @@ fn job(p: &mut Packer, job: &Job, has_acted: bool) {
     self::claim(p, claim);
     match work {
         ringfence_core::Job::Fencing { kind: _, method } => p.text(&method.name),
-        ringfence_core::Job::Step { step, at: _ } => {
+        ringfence_core::Job::Step { step, at: _, movable } => {
+            p.byte(*movable as u8);
             p.some(step.workload(), |p, workload| p.text(&workload.id))
         }
     }
@@ -212,6 +247,19 @@ fn result(p: &mut Packer, result: &TaskResult) {
             p.flag(report.unanswered);
         }
     });
+}
+
+fn word(p: &mut Packer, word: &Word, host: &Host) {
+    let Word {
+        generation: _,
+        said_at,
+        is_true,
+    } = word;
+    p.at(*said_at);
+    p.flag(*is_true);
+    // The host is known since before the word, or not, for good.
+    p.flag(host.created_at > *said_at);
+    p.some(host.released_at, |p, at| p.flag(may_be_after(at, *said_at)));
 }
 
 fn letter(p: &mut Packer, letter: &Letter) {

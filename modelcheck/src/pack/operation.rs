@@ -61,12 +61,14 @@ fn work(p: &mut Packer, work: &Work) {
             listings,
             spares,
             is_cut,
+            listed_for,
             held_since,
         }) => {
             p.byte(2);
             p.number(u64::from(*listings));
             p.number(u64::from(*spares));
             p.flag(*is_cut);
+            p.some(*listed_for, |p, movable| p.byte(movable as u8));
             p.some(*held_since, Packer::at);
         }
     }
@@ -145,11 +147,11 @@ fn step(p: &mut Packer, task: &StepTask) {
         WorkloadStep::Move(step) => workload(p, &step.workload),
         WorkloadStep::AddCapacity { host } => p.text(host),
         WorkloadStep::Isolate
-        | WorkloadStep::MarkDown
         | WorkloadStep::MarkUp
         | WorkloadStep::Empty
         | WorkloadStep::CleanUp
         // Of the segment's policy, and of the host's fence.
+        | WorkloadStep::MarkDown { evacuation: _ }
         | WorkloadStep::List { metadata_keys: _ }
         | WorkloadStep::Start { fenced_at: _ } => {}
     }
@@ -159,7 +161,9 @@ fn step(p: &mut Packer, task: &StepTask) {
 fn workload(p: &mut Packer, workload: &Workload) {
     let Workload {
         id,
+        // For people.
         name: _,
+        owner: _,
         state,
         metadata: _,
     } = workload;

@@ -1,7 +1,11 @@
 //! Writes.
 
+use chrono::TimeDelta;
 use ringfence_core::{AttemptId, Generation, MethodId, TaskKind, Timestamp};
 use uuid::Uuid;
+
+/// What two engines' clocks may differ by.
+const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
 
 /// What is written depends on what can still matter in a configuration.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +16,15 @@ pub(crate) struct Matters {
     pub watchdog: bool,
     /// Hosts are fenced without being asked.
     pub automatic: bool,
+    /// Persons say what they did.
+    pub words: bool,
     /// Hosts say when they booted.
     pub dates: bool,
+}
+
+/// Whether a moment may be after another one that another clock has noted.
+pub(super) fn may_be_after(at: Timestamp, other: Timestamp) -> bool {
+    at > other - CLOCKS_APART
 }
 
 /// Writes numbers in as few bytes as they need.
@@ -91,6 +102,11 @@ impl Packer {
     /// Whether a time by the engine's clock is yet to come.
     pub fn is_ahead(&self, at: Timestamp) -> bool {
         at > self.now
+    }
+
+    /// Whether a time by the engine's clock may be after one that is noted now, by another clock.
+    pub fn is_recent(&self, at: Timestamp) -> bool {
+        may_be_after(at, self.now)
     }
 
     /// Milliseconds since a time by the clock that is never set.

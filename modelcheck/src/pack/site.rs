@@ -28,6 +28,7 @@ pub(super) fn site(p: &mut Packer, site: &Site, told_alive_at: Timestamp) {
         running,
         lands_ms: _,
         landing_until,
+        landing_elsewhere_until,
         links,
         heard,
         alone_since,
@@ -59,6 +60,7 @@ pub(super) fn site(p: &mut Packer, site: &Site, told_alive_at: Timestamp) {
     p.number(u64::from(*begun_with));
     p.flag(*running);
     p.some(*landing_until, Packer::really);
+    p.some(*landing_elsewhere_until, Packer::really);
     for is_up in links.values() {
         p.flag(*is_up);
     }
@@ -119,12 +121,15 @@ pub(super) fn cloud(p: &mut Packer, cloud: &Cloud) {
         open,
         forced_down,
         is_away,
+        is_cluster: _,
         started,
+        was_misled,
     } = cloud;
     p.list(servers.values(), |p, server| {
         let Server {
             workload: _,
             on,
+            uses: _,
             fails,
         } = server;
         p.text(on);
@@ -133,6 +138,7 @@ pub(super) fn cloud(p: &mut Packer, cloud: &Cloud) {
     p.count(open.len());
     p.flag(*forced_down);
     p.flag(*is_away);
+    p.flag(*was_misled);
     p.list(started.iter(), |p, start| {
         let Start { id: _, was_safe } = start;
         p.flag(*was_safe);

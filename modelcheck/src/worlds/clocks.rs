@@ -48,7 +48,7 @@ fn engines() -> Configuration {
 fn clock_set() -> Configuration {
     Configuration {
         beginning: fencing(),
-        chances: Chances::of(&[(Clock, 1), (Heal, 1), (Tell, 1), (Step, 4)]),
+        chances: Chances::of(&[(Clock, 1), (Heal, 1), (Stranger, 1), (Tell, 1), (Step, 4)]),
         goals: vec![Fenced, OpenGate, ProofEnded, Lingers],
         ..of(
             "clock-set",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{FencingKind, FrozenPlan, FrozenTask, MethodTimes, SegmentPolicy};
+use ringfence_core::{Backend, FencingKind, FrozenPlan, FrozenTask, MethodTimes, SegmentPolicy};
 use ringfence_world::plans::{plan, task_with};
 use ringfence_world::search::{Setting, SimSource, Theme};
 
@@ -75,6 +75,7 @@ pub(super) fn setting(plan: FrozenPlan) -> Setting {
         theme: Theme::Any,
         plan,
         policy: policy(),
+        backend: Backend::Nova,
         servers: None,
         manners: BTreeMap::new(),
         sources: vec![source("monitor")],

@@ -11,7 +11,7 @@ use crate::Goal::*;
 use crate::{Chances, Configuration};
 
 pub(super) fn all() -> Vec<Configuration> {
-    vec![words(), liar()]
+    vec![words(), late_words(), liar()]
 }
 
 fn words() -> Configuration {
@@ -36,6 +36,28 @@ fn words() -> Configuration {
             "words",
             "a controller that never answers, and a person who pulls the plugs and says so",
             setting,
+        )
+    }
+}
+
+fn late_words() -> Configuration {
+    Configuration {
+        beginning: lost(),
+        chances: Chances::of(&[
+            (Write, 1),
+            (PlugIn, 1),
+            (Heal, 1),
+            (Cut, 1),
+            (Tell, 3),
+            (Step, 3),
+            (Engine, 1),
+            (Forget, 1),
+        ]),
+        goals: vec![Fenced, OpenGate, ByWord, ProofEnded],
+        ..of(
+            "late-words",
+            "a person who pulls the plugs and writes it down, and an engine that reads it later",
+            setting(off()),
         )
     }
 }

@@ -1,6 +1,6 @@
 //! Workloads that are started elsewhere, and hosts of a cloud that are taken back.
 
-use ringfence_core::{EvacuationPolicy, SegmentPolicy, StepKind, TaskKind};
+use ringfence_core::{Backend, EvacuationPolicy, SegmentPolicy, StepKind, TaskKind};
 use ringfence_world::search::Setting;
 
 use super::parts::{fenced, fencing, of, off, off_and_on, policy, setting};
@@ -9,8 +9,7 @@ use crate::Goal::*;
 use crate::{Chances, Configuration};
 
 /// Tasks by which nothing can go wrong on their way.
-const LOOKS: [StepKind; 5] = [
-    StepKind::MarkDown,
+pub(super) const LOOKS: [StepKind; 4] = [
     StepKind::MarkUp,
     StepKind::List,
     StepKind::CleanUp,
@@ -18,10 +17,10 @@ const LOOKS: [StepKind; 5] = [
 ];
 
 pub(super) fn all() -> Vec<Configuration> {
-    vec![evacuation(), by_itself(), cloud_rejoin()]
+    vec![mark_down(), evacuation(), by_itself(), cloud_rejoin()]
 }
 
-fn policy_of_a_cloud(automatic: bool) -> SegmentPolicy {
+pub(super) fn policy_of_a_cloud(automatic: bool) -> SegmentPolicy {
     SegmentPolicy {
         evacuation: EvacuationPolicy {
             automatic,
@@ -30,6 +29,36 @@ fn policy_of_a_cloud(automatic: bool) -> SegmentPolicy {
             ..EvacuationPolicy::default()
         },
         ..policy()
+    }
+}
+
+/// The tasks that look, and those whose way `mark-down` explores.
+fn at_a_stroke() -> Vec<TaskKind> {
+    let looks = LOOKS.into_iter().chain([StepKind::MarkDown]);
+    looks.map(TaskKind::from).collect()
+}
+
+fn mark_down() -> Configuration {
+    let setting = Setting {
+        backend: Backend::Kubernetes,
+        servers: Some(0),
+        policy: policy_of_a_cloud(false),
+        ..setting(off_and_on())
+    };
+    Configuration {
+        beginning: fencing(),
+        chances: Chances::of(&[(Heal, 1), (Tell, 1), (Step, 3)]),
+        at_a_stroke: LOOKS
+            .into_iter()
+            .chain([StepKind::Isolate])
+            .map(TaskKind::from)
+            .collect(),
+        goals: vec![Fenced, OpenGate, ProofEnded, RunsFenced],
+        ..of(
+            "mark-down",
+            "a cluster is told that a host is down whose power is on its way back",
+            setting,
+        )
     }
 }
 
@@ -50,7 +79,7 @@ fn evacuation() -> Configuration {
             (Pause, 1),
             (Stranger, 1),
         ]),
-        at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
+        at_a_stroke: at_a_stroke(),
         goals: vec![Fenced, OpenGate, Evacuating, Moved, ProofEnded],
         ..of(
             "evacuation",
@@ -69,7 +98,7 @@ fn by_itself() -> Configuration {
     Configuration {
         beginning: fencing(),
         chances: Chances::of(&[(Heal, 1), (Tell, 1), (Step, 5), (Pause, 1)]),
-        at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
+        at_a_stroke: at_a_stroke(),
         goals: vec![Fenced, OpenGate, Evacuating, Moved, RunsFenced],
         ..of(
             "by-itself",
@@ -96,7 +125,7 @@ fn cloud_rejoin() -> Configuration {
             (Step, 3),
             (Cloud, 1),
         ]),
-        at_a_stroke: LOOKS.map(TaskKind::from).to_vec(),
+        at_a_stroke: at_a_stroke(),
         goals: vec![Fenced, OpenGate, Unfenced, RejoinAsks],
         ..of(
             "cloud-rejoin",

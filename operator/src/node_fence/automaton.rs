@@ -99,11 +99,10 @@ fn reached(fence: &Operation) -> Step {
 
 #[cfg(test)]
 mod tests {
-    use ringfence_core::{Attempt, AttemptBy, MethodId, Outcome, TaskStatus, WorkloadStep};
-    use uuid::Uuid;
+    use ringfence_core::{Outcome, TaskStatus, WorkloadStep};
 
     use super::*;
-    use crate::samples::{NOW, fence, host, rejoin};
+    use crate::samples::{ended, fence, host, rejoin};
 
     fn isolation(status: TaskStatus) -> Task {
         Task {
@@ -113,26 +112,6 @@ mod tests {
     }
 
     fn device(kind: FencingKind, outcome: Option<Outcome>) -> Task {
-        let ended = |outcome| Attempt {
-            number: 1,
-            by: AttemptBy::Method {
-                level: 0,
-                id: MethodId(Uuid::nil()),
-                name: "bmc".to_owned(),
-                driver: "ipmi".to_owned(),
-            },
-            started_at: NOW,
-            worker: None,
-            claim_id: None,
-            claimed_at: Some(NOW),
-            state: AttemptStatus::Ended {
-                outcome,
-                ended_at: NOW,
-            },
-            was_away: false,
-            observation: None,
-            detail: None,
-        };
         Task {
             status: TaskStatus::Running,
             attempts: outcome.map(ended).into_iter().collect(),

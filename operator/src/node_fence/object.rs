@@ -36,6 +36,9 @@ pub(crate) struct Spec {
 pub(crate) struct Confirmation {
     pub generation: u32,
     pub reason: String,
+    /// The name that the cluster has authenticated, which a policy or a webhook makes certain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed_by: Option<String>,
 }
 
 /// What the database says. `null` removes a field in a merge.
@@ -52,6 +55,8 @@ pub(crate) struct Status {
     pub proofs: Option<Vec<ShownProof>>,
     pub attempts: Option<Vec<ShownAttempt>>,
     pub conditions: Option<Vec<Condition>>,
+    /// The word of `spec` that was heard.
+    pub confirmation: Option<Confirmation>,
     /// The record of the host, where it is kept here. It is written elsewhere.
     #[serde(skip_serializing)]
     pub record: Option<Value>,
@@ -126,9 +131,13 @@ mod tests {
 
     #[test]
     fn the_definition_names_each_field_of_the_object_and_no_other() {
+        let word = || Confirmation {
+            confirmed_by: Some("alice".to_owned()),
+            ..Confirmation::default()
+        };
         let spec = Spec {
             plan: Some("p".to_owned()),
-            confirmation: Some(Confirmation::default()),
+            confirmation: Some(word()),
             ..Spec::default()
         };
         let attempt = ShownAttempt {
@@ -140,6 +149,7 @@ mod tests {
             proofs: Some(vec![ShownProof::default()]),
             attempts: Some(vec![attempt]),
             conditions: Some(vec![Condition::default()]),
+            confirmation: Some(word()),
             ..Status::default()
         };
         let mut written = written(&json!({ "spec": spec, "status": status }));

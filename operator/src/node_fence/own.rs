@@ -57,9 +57,10 @@ pub(super) async fn keep(
     let stays = |standing: &Standing| !is_released(standing) || has_record(object);
     let Some(standing) = standing.filter(stays) else {
         let name = name_of(&object.metadata);
+        // A record that was written meanwhile, for a fence that is not committed yet, is not removed with it.
         let how = DeleteParams::default().preconditions(Preconditions {
             uid: object.metadata.uid.clone(),
-            resource_version: None,
+            resource_version: object.metadata.resource_version.clone(),
         });
         door.call(api(&door.client).delete(name, &how)).await?;
         return Ok(None);

@@ -1,6 +1,6 @@
 //! A `NodeFence` that was made by hand: its fence is asked for once.
 
-use ringfence_core::{HostState, OperationId, OperationKind};
+use ringfence_core::{OperationId, OperationKind};
 use ringfence_engine::Operated;
 
 use super::object::{NodeFence, api};
@@ -30,17 +30,13 @@ pub(super) async fn request(
         return Ok(refused(host_unknown(door, name), None));
     };
     keep(door, &api(&door.client), &object.metadata).await?;
-    let confirmation = object.spec.confirmation.as_ref();
-    let not_confirmed = confirmation.map(|_| not_authenticated(&standing.state));
-    let mut served = if object.spec.suspend {
-        suspend(door, object, standing).await?
+    if object.spec.suspend {
+        suspend(door, object, standing).await
     } else if is_carried_out(&object.metadata) {
-        accepted(standing)
+        Ok(accepted(standing))
     } else {
-        fence(door, object, standing).await?
-    };
-    served.verdict.not_confirmed = not_confirmed;
-    Ok(served)
+        fence(door, object, standing).await
+    }
 }
 
 fn accepted(standing: Standing) -> Served {
@@ -64,7 +60,7 @@ fn refused(why: Why, standing: Option<Standing>) -> Served {
     }
 }
 
-fn names_another_node(object: &NodeFence, name: &str) -> Option<Why> {
+pub(super) fn names_another_node(object: &NodeFence, name: &str) -> Option<Why> {
     let node = object.spec.node_name.as_deref().filter(|node| *node != name)?;
     let message = format!(
         "spec.nodeName is {node:?}, and the name of this NodeFence is {name:?}. Name the NodeFence as its node"
@@ -79,16 +75,6 @@ fn host_unknown(door: &Door, node: &str) -> Why {
          --backend kubernetes --cloud {cluster}"
     );
     Why::new("HostUnknown", message)
-}
-
-/// A person's word counts only under the person's name, and an object does not tell who has written it.
-fn not_authenticated(state: &HostState) -> Why {
-    let (name, generation) = (&state.host.name, state.host.generation);
-    let message = format!(
-        "an object does not tell who has written it, and a confirmation counts only under a person's name. Confirm with: ringfence host confirm \
-         {name} --generation {generation} --reason TEXT"
-    );
-    Why::new("NotAuthenticated", message)
 }
 
 /// Stops the running fence, unless it is proven.

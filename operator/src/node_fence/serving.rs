@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use super::object::{NodeFence, api, is_deleted, is_own};
+use tokio::time::Instant;
+
+use super::object::{NodeFence, api, has_record, is_deleted, is_own};
+use super::requesting::names_another_node;
 use super::status::{status, tell_fenced};
-use super::{own, releasing, requesting};
+use super::word::{self, Said};
+use super::{failures, own, releasing, requesting};
 use crate::condition::Conditions;
 use crate::door::{Door, Standing, look_again};
 use crate::marks::name_of;
@@ -28,7 +32,6 @@ pub(super) struct Served {
 pub(super) struct Verdict {
     pub accepted: Option<Why>,
     pub refused: Option<Why>,
-    pub not_confirmed: Option<Why>,
     pub not_released: Option<Why>,
 }
 
@@ -41,13 +44,27 @@ pub(crate) async fn serve(door: &Door, node: &str) -> Result<Option<Duration>, O
             None => Ok(None),
         };
     };
+    let (object, said) = match is_deleted(&object) || names_another_node(&object, node).is_some() {
+        true => (object, None),
+        false => word::hear(door, object, standing.as_ref()).await?,
+    };
+    // A word that was taken just now has changed the host.
+    let standing = match said {
+        Some(Said::Taken(_)) => door.standing(node).await?,
+        Some(Said::Refused(_)) | None => standing,
+    };
+    // From its first sight on, whatever its host is by then.
+    let awaits_record = is_own(&object) && awaits_record(door, &object);
     let served = match (is_deleted(&object), is_own(&object)) {
         (true, _) => releasing::release(door, &object, standing).await?,
+        (false, true) if awaits_record && standing.as_ref().is_some_and(is_released) => {
+            return Ok(Some(SHORT));
+        }
         (false, true) => own::keep(door, &object, standing).await?,
         (false, false) => Some(requesting::request(door, &object, standing).await?),
     };
     match served {
-        Some(served) => show(door, &object, served).await,
+        Some(served) => show(door, &object, served, said.as_ref()).await,
         None => {
             tend_lease(door, node, None).await?;
             Ok(None)
@@ -55,7 +72,18 @@ pub(crate) async fn serve(door: &Door, node: &str) -> Result<Option<Duration>, O
     }
 }
 
-async fn show(door: &Door, object: &NodeFence, served: Served) -> Result<Option<Duration>, OperatorError> {
+/// Whether the object may have been made for a fence that is about to be committed.
+fn awaits_record(door: &Door, object: &NodeFence) -> bool {
+    let uid = object.metadata.uid.as_deref().unwrap_or_default();
+    !has_record(object) && door.awaiting.awaits_record(uid, Instant::now())
+}
+
+async fn show(
+    door: &Door,
+    object: &NodeFence,
+    served: Served,
+    said: Option<&Said>,
+) -> Result<Option<Duration>, OperatorError> {
     let Served { verdict, standing } = served;
     let known = object
         .status
@@ -71,13 +99,16 @@ async fn show(door: &Door, object: &NodeFence, served: Served) -> Result<Option<
     if let Some(standing) = &standing {
         tell_fenced(&mut conditions, standing);
     }
-    if let Some(why) = &verdict.not_confirmed {
-        conditions.no("Confirmed", why);
+    match said {
+        Some(Said::Taken(why)) => conditions.yes(word::CONFIRMED, why),
+        Some(Said::Refused(why)) => conditions.no(word::CONFIRMED, why),
+        None => {}
     }
     if let Some(why) = &verdict.not_released {
         conditions.no("Released", why);
     }
     let mut wanted = status(standing.as_ref(), conditions.done());
+    wanted.confirmation = word::to_remember(object);
     wanted.record = object.status.as_ref().and_then(|status| status.record.clone());
     if verdict.refused.is_some() && standing.as_ref().is_some_and(is_unasked) {
         wanted.begin_anew();
@@ -88,6 +119,10 @@ async fn show(door: &Door, object: &NodeFence, served: Served) -> Result<Option<
         tend_lease(door, name_of(&object.metadata), standing.as_ref()).await?;
     }
     if is_changed {
+        // Before they are shown: what is shown was told.
+        if let Some(standing) = &standing {
+            failures::tell(door, object, standing, &wanted).await;
+        }
         door.merge_status(&api(&door.client), name_of(&object.metadata), &wanted)
             .await?;
     }

@@ -19,15 +19,16 @@ const METHOD: usize = 320;
 /// The status for a host, with these conditions.
 pub(super) fn status(standing: Option<&Standing>, conditions: Vec<Condition>) -> Status {
     let conditions = Some(conditions);
-    let Some(Standing { state, last }) = standing else {
+    let Some(standing) = standing else {
         return Status {
             conditions,
             ..Status::default()
         };
     };
+    let Standing { state, last } = standing;
     let host = &state.host;
     let (step, stands) = place(host, last.as_ref());
-    let shown = state.operation.as_ref().or(last.as_ref());
+    let shown = standing.shown();
     let proofs = match (&host.fence, last) {
         (Some(fence), _) => &fence.proofs[..],
         (None, Some(last)) => &last.proofs[..],
@@ -44,6 +45,7 @@ pub(super) fn status(standing: Option<&Standing>, conditions: Vec<Condition>) ->
         proofs: Some(proofs.iter().map(proof).collect()),
         attempts: shown.map(attempts),
         conditions,
+        confirmation: None,
         record: None,
     }
 }
@@ -97,6 +99,11 @@ fn attempts(operation: &Operation) -> Vec<ShownAttempt> {
     all.into_iter().skip(earlier).map(|(_, shown)| shown).collect()
 }
 
+/// The method's name, as it is shown.
+pub(super) fn method(attempt: &Attempt) -> String {
+    cut(&attempt.by.name(), METHOD)
+}
+
 fn attempt(task: &str, attempt: &Attempt) -> ShownAttempt {
     let outcome = match &attempt.state {
         AttemptStatus::Dispatched { .. } => "dispatched",
@@ -106,7 +113,7 @@ fn attempt(task: &str, attempt: &Attempt) -> ShownAttempt {
     };
     ShownAttempt {
         task: task.to_owned(),
-        method: cut(&attempt.by.name(), METHOD),
+        method: method(attempt),
         outcome: outcome.to_owned(),
         detail: attempt.detail.as_deref().and_then(unless_empty),
     }

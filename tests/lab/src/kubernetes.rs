@@ -4,10 +4,14 @@
 
 mod api;
 mod attacher;
+mod audit;
 mod control_plane;
 mod host;
 mod kubelet;
+mod line;
+mod node_views;
 mod options;
+mod out_of_service;
 mod pki;
 mod process;
 mod programs;
@@ -17,9 +21,11 @@ mod workload;
 
 pub use api::KubeApi;
 pub use attacher::Attacher;
+pub use audit::AuditedCall;
 pub use control_plane::{Component, ControlPlane};
 pub use kubelet::Kubelet;
 pub use options::{ControlPlaneOptions, KubeletOptions};
+pub use out_of_service::OutOfService;
 pub use programs::{KUBERNETES, KubernetesPrograms};
 pub use runs::{ContainerRun, running_twice};
 pub use users::KubeUser;

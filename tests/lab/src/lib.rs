@@ -40,8 +40,9 @@ pub use error::LabError;
 pub use ipmi::{IpmiBmc, IpmiFault};
 pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 pub use kubernetes::{
-    Attacher, CSI_DRIVER, Component, ContainerRun, ControlPlane, ControlPlaneOptions, KUBERNETES, KubeApi,
-    KubeUser, Kubelet, KubeletOptions, KubernetesPrograms, make_volumes, running_twice, stateful_set,
+    Attacher, AuditedCall, CSI_DRIVER, Component, ContainerRun, ControlPlane, ControlPlaneOptions,
+    KUBERNETES, KubeApi, KubeUser, Kubelet, KubeletOptions, KubernetesPrograms, OutOfService, make_volumes,
+    running_twice, stateful_set,
 };
 pub use openstack::{
     HOOK_CLOUD, HOOK_TOKEN, MasakariSettings, OPENSTACK_PASSWORD, OpenStack, OpenStackOptions, Services,

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use crate::Machine;
 
 /// The time limit of one command.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const MARK: &str = "\u{1}done";
 /// Processes that the shell starts end with the shell, and with the test, also when the test is killed.
 const BEGIN: &str =

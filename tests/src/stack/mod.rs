@@ -159,6 +159,7 @@ impl Stack {
     /// Ends the process of the first engine at once, and starts another.
     pub async fn replace_engine(&mut self, options: &StackOptions) {
         drop(self.engines.remove(0));
+        self.operators.drain(..1.min(self.operators.len()));
         self.add_engine(options).await;
     }
 
@@ -184,6 +185,13 @@ impl Stack {
         let settings = DriverSettings {
             simulator: Some(self.simulators.url().parse().unwrap()),
             clouds: self.clouds.clone(),
+            clusters: self
+                .clusters
+                .iter()
+                .cloned()
+                .map(Cluster::new)
+                .map(Arc::new)
+                .collect(),
             ..DriverSettings::new(Arc::new(now))
         };
         let mut platforms = Nova::on(&self.clouds);

@@ -43,9 +43,11 @@ pub struct StackOptions {
     pub clouds: Vec<Arc<Cloud>>,
     /// The clusters that hosts belong to.
     pub clusters: Vec<ClusterSettings>,
+    /// Platforms of the test's own.
+    pub platforms: Vec<Arc<dyn Platform>>,
     /// Whether the objects of the clusters are served.
     pub has_operator: bool,
-    /// How the platforms' hosts are watched; the platforms come from `clouds` and `clusters`.
+    /// How the platforms' hosts are watched; the platforms come from `clouds`, `clusters` and `platforms`.
     pub observer: ObserverConfig,
     /// The drivers that methods may name.
     pub drivers: Catalogue,
@@ -76,6 +78,7 @@ impl Default for StackOptions {
             retention: RetentionConfig::default(),
             clouds: Vec::new(),
             clusters: Vec::new(),
+            platforms: Vec::new(),
             has_operator: false,
             observer: ObserverConfig::default(),
             drivers: ringfence_workers::catalogue(),
@@ -89,6 +92,7 @@ impl StackOptions {
     pub(super) fn platforms(&self) -> Vec<Arc<dyn Platform>> {
         let mut platforms = Nova::on(&self.clouds);
         platforms.extend(Cluster::of(self.clusters.clone()));
+        platforms.extend(self.platforms.iter().cloned());
         platforms
     }
 }

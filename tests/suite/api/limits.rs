@@ -107,13 +107,16 @@ async fn one_caller_cannot_take_all_event_streams_and_a_closed_stream_makes_room
     stack.stop().await;
 }
 
-/// Sends this on a connection of its own, and reads what comes first.
-async fn first_answer(stack: &Stack, sent: String) -> String {
-    let address = stack.client.base().strip_prefix("http://").unwrap().to_owned();
+fn connection(stack: &Stack) -> TcpStream {
+    let connection = TcpStream::connect(stack.client.base().strip_prefix("http://").unwrap()).unwrap();
+    let limit = Some(Duration::from_secs(60));
+    connection.set_read_timeout(limit).unwrap();
+    connection
+}
+
+/// Sends this, and reads what comes first.
+async fn first_answer(mut connection: TcpStream, sent: String) -> String {
     let ask = move || {
-        let mut connection = TcpStream::connect(address).unwrap();
-        let limit = Some(Duration::from_secs(60));
-        connection.set_read_timeout(limit).unwrap();
         connection.write_all(sent.as_bytes()).unwrap();
         let mut answer = [0; 1024];
         let bytes = connection.read(&mut answer).unwrap();
@@ -130,9 +133,23 @@ async fn a_request_without_its_body_is_refused_after_half_a_minute() {
     let head = format!(
         "POST /hosts HTTP/1.1\r\nHost: here\r\nX-Auth-Token: {token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
     );
-    let answer = first_answer(&stack, head).await;
+    let answer = first_answer(connection(&stack), head).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("fencing.request.too_slow"), "{answer}");
+    stack.stop().await;
+}
+
+/// A client that takes an idle connection for its next request gets an answer, also after some seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_connection_is_still_served() {
+    let stack = stack(RateLimits::OFF).await;
+    let connection = connection(&stack);
+    let head = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+    for idle in [0, 8] {
+        tokio::time::sleep(Duration::from_secs(idle)).await;
+        let answer = first_answer(connection.try_clone().unwrap(), head.to_owned()).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+    }
     stack.stop().await;
 }
 
@@ -141,13 +158,13 @@ async fn a_request_without_its_body_is_refused_after_half_a_minute() {
 async fn http_2_is_not_spoken() {
     let stack = stack(RateLimits::OFF).await;
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0";
-    let answer = first_answer(&stack, preface.to_owned()).await;
+    let answer = first_answer(connection(&stack), preface.to_owned()).await;
     assert!(
         answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
         "{answer:?}"
     );
-    let upgrade = "GET /healthcheck HTTP/1.1\r\nHost: here\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n";
-    let answer = first_answer(&stack, upgrade.to_owned()).await;
+    let upgrade = "GET / HTTP/1.1\r\nHost: here\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n";
+    let answer = first_answer(connection(&stack), upgrade.to_owned()).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     stack.stop().await;
 }

@@ -29,11 +29,18 @@ async fn the_manifests_of_the_chart_are_accepted_by_kubernetes_and_ringfence() {
     let secrets = secrets(&machine);
     for container in &containers {
         let variables = pairs(&container["env"]);
-        let (_, file) = variables
-            .iter()
-            .find(|(name, _)| name == "RINGFENCE_CONFIG")
-            .unwrap();
-        let file = secrets.join(file.strip_prefix("/run/ringfence/").unwrap());
+        let file = match container["configuration"].as_str() {
+            Some(made) => {
+                let file = machine.file("ringfence.toml");
+                std::fs::write(&file, made).unwrap();
+                file
+            }
+            None => {
+                let mut variables = variables.iter();
+                let (_, file) = variables.find(|(name, _)| name == "RINGFENCE_CONFIG").unwrap();
+                secrets.join(file.strip_prefix("/run/ringfence/").unwrap())
+            }
+        };
         check(&file, &variables).await;
         // The test starts no program for the arguments: only `ringfence` would understand them.
         let words = container["args"].as_array().unwrap();

@@ -18,7 +18,7 @@ async fn the_gates_and_the_webhooks_of_a_cluster_are_printed_whole() {
             .out
             .matches("kind: ValidatingAdmissionPolicyBinding")
             .count(),
-        7
+        8
     );
     assert!(
         gates.out.contains("request.userInfo.username != 'fencing-user'"),
@@ -35,7 +35,7 @@ async fn the_gates_and_the_webhooks_of_a_cluster_are_printed_whole() {
         .await;
     accepted(&webhooks);
     let url = "https://hook.example:8791/kubernetes/admission/east";
-    assert_eq!(webhooks.out.matches(url).count(), 4, "{}", webhooks.out);
+    assert_eq!(webhooks.out.matches(url).count(), 5, "{}", webhooks.out);
     let plain = machine
         .run(&[&words[..], &["http://hook.example:8791"]].concat())
         .await;

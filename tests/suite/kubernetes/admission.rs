@@ -1,15 +1,17 @@
 //! What an API server asks before it removes something of a node.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use ringfence_api::{ApiConfig, Application, ServerTls, TlsFiles, Tokens};
+use ringfence_backends::Platform;
 use ringfence_backends::kubernetes::{Cluster, GateNames};
 use ringfence_lab::{Authority, KubeApi, LabError};
-use ringfence_scheduler_hook::{Hook, HookConfig, PodLookup, PodToEvict};
-use ringfence_tests::{Ground, StackOptions};
+use ringfence_operator::HookClusters;
+use ringfence_scheduler_hook::{ClusterLookup, Hook, HookConfig};
+use ringfence_tests::{Ground, StackOptions, now};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
@@ -18,9 +20,10 @@ use super::plant::{CLUSTER, GATE, NAMESPACE, PODS, Plant, settings};
 
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const AT_ONCE: i64 = 0;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A scheduler hook that speaks TLS, as API servers demand.
-fn start_hook(plant: &Plant, stop: &CancellationToken) -> (String, String) {
+pub fn start_hook(plant: &Plant, stop: &CancellationToken) -> (String, String) {
     let dir = plant.stack.site.dir.path();
     let authority = Authority::new().unwrap();
     let issued = authority.issue(&["127.0.0.1"]).unwrap();
@@ -47,9 +50,10 @@ fn start_hook(plant: &Plant, stop: &CancellationToken) -> (String, String) {
         recheck_every: Duration::from_secs(1),
     };
     let now = clock.clone();
+    let cluster = Arc::new(Cluster::new(settings(plant.kubeconfig())));
     let hook_config = HookConfig {
         clusters: vec![CLUSTER.to_owned()],
-        pods: pods(plant),
+        lookup: ClusterLookup::new(HookClusters::new(vec![cluster])),
         ..HookConfig::default()
     };
     let hook = Hook::new(engine.db().clone(), Arc::new(move || now.now()), hook_config);
@@ -67,24 +71,7 @@ fn start_hook(plant: &Plant, stop: &CancellationToken) -> (String, String) {
     (url, BASE64_STANDARD.encode(authority.certificate()))
 }
 
-fn pods(plant: &Plant) -> PodLookup {
-    let cluster = Arc::new(Cluster::new(settings(plant.plane.kubeconfig())));
-    PodLookup::new(move |_, namespace, name| {
-        let (cluster, namespace, name) = (Arc::clone(&cluster), namespace.to_owned(), name.to_owned());
-        Box::pin(async move {
-            let pod = cluster.pod_to_evict(&namespace, &name).await;
-            let pod = pod.map_err(|error| error.to_string())?;
-            Ok(pod.map(|pod| PodToEvict {
-                node: pod.node,
-                grace_s: pod.grace_s,
-                is_guarded: pod.is_guarded,
-                is_finished: pod.is_finished,
-            }))
-        })
-    })
-}
-
-fn install(plant: &Plant, (url, authority): &(String, String)) {
+pub fn install(plant: &Plant, (url, authority): &(String, String)) {
     let names = GateNames {
         cluster: CLUSTER.to_owned(),
         namespace: NAMESPACE.to_owned(),
@@ -96,7 +83,7 @@ fn install(plant: &Plant, (url, authority): &(String, String)) {
 }
 
 /// Waits until the API server asks: it takes in a new webhook within a second or so.
-fn until_asked(api: &KubeApi, path: &str) -> String {
+pub fn until_asked(api: &KubeApi, path: &str) -> String {
     loop {
         let tried = api.delete(
             &format!("{path}?dryRun=All"),
@@ -106,6 +93,58 @@ fn until_asked(api: &KubeApi, path: &str) -> String {
             Err(LabError::Refused { body, .. }) if body.contains("ringfence.io") => return body,
             _ => std::thread::sleep(Duration::from_millis(200)),
         }
+    }
+}
+
+/// As docs/kubernetes-gates.md has it.
+fn extender((url, authority): &(String, String), token: &str) -> Value {
+    let url = url.replacen("https://", &format!("https://scheduler:{token}@"), 1);
+    json!({
+        "urlPrefix": format!("{url}/kubernetes"),
+        "filterVerb": format!("filter?cluster={CLUSTER}"),
+        "enableHTTPS": true,
+        "tlsConfig": { "caData": authority },
+        "httpTimeout": "5s",
+        "nodeCacheCapable": true,
+        "ignorable": false,
+    })
+}
+
+/// A pod for one node, which minds no taint.
+fn run_in_spite_of_taints(plant: &Plant, name: &str, node: &str) {
+    let pod = json!({
+        "metadata": { "name": name },
+        "spec": {
+            "nodeSelector": { "kubernetes.io/hostname": node },
+            "tolerations": [{ "operator": "Exists" }],
+            "containers": [{ "name": "main", "image": "none" }],
+        },
+    });
+    plant.api().post(PODS, &pod).unwrap();
+}
+
+fn until_refused(plant: &Plant, pod: &str) -> String {
+    let path = format!("/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={pod}");
+    let is_refused = |list: &Value| list.to_string().contains("FailedScheduling");
+    let list = plant
+        .api()
+        .until("a pod without a node", &path, PATIENCE, is_refused)
+        .unwrap();
+    list["items"][0]["message"].as_str().unwrap().to_owned()
+}
+
+/// Waits until one finding has this part: the API server takes in a change of its webhooks within a second or so.
+async fn doctor_tells(plant: &Plant, part: &str) {
+    let cluster = Cluster::new(settings(plant.kubeconfig()));
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = cluster.preflight(now()).await;
+        let mut told = found.iter().map(|found| format!("{found:?}"));
+        if told.any(|told| told.contains(part)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{part}: {found:#?}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
@@ -119,8 +158,13 @@ async fn nothing_of_a_silent_node_is_removed_before_it_is_fenced_and_its_kubelet
     for member in ["db-0", "db-1"] {
         block_in_place(|| plant.api().patch(&format!("{PODS}/{member}"), &label).unwrap());
     }
-    install(&plant, &start_hook(&plant, &stop));
+    let hook = start_hook(&plant, &stop);
+    install(&plant, &hook);
     block_in_place(|| until_asked(plant.api(), &path));
+
+    for webhook in ["pods.ringfence.io", "volumeattachments.ringfence.io"] {
+        doctor_tells(&plant, &format!("Good(\"lab: the webhook {webhook} has refused")).await;
+    }
 
     // The node of the other member is well: its kubelet ends the pod by a forced deletion of its own.
     let other = plant.until_running("db-1", |_| true);
@@ -173,6 +217,30 @@ async fn nothing_of_a_silent_node_is_removed_before_it_is_fenced_and_its_kubelet
     block_in_place(|| plant.api().delete(&attachment, &json!({})).unwrap());
     let next = plant.until_running("db-0", |next| next["metadata"]["uid"] != pod["metadata"]["uid"]);
     assert_ne!(next["spec"]["nodeName"], name);
+
+    let scheduler = extender(&hook, plant.stack.client.token().unwrap());
+    block_in_place(|| {
+        plant.plane.extend_scheduler(scheduler).unwrap();
+        run_in_spite_of_taints(&plant, "eager", name);
+        let why = until_refused(&plant, "eager");
+        assert!(why.contains("FENCED"), "{why}");
+        dead.start_again().unwrap();
+        dead.until_ready().unwrap();
+    });
+    plant.until_seen(name, "UP").await;
+    let eager = block_in_place(|| plant.api().get(&format!("{PODS}/eager")).unwrap());
+    assert!(
+        eager["spec"]["nodeName"].is_null(),
+        "bound to a node that is not taken back"
+    );
+    let reason = json!({ "reason": "it is mended" });
+    plant
+        .stack
+        .client
+        .post(&format!("/hosts/{name}/rejoin"), reason)
+        .await
+        .ok(202);
+    plant.until_running("eager", |pod| pod["spec"]["nodeName"] == name);
     stop.cancel();
     plant.stack.stop().await;
 }

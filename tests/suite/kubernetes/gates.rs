@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use ringfence_backends::kubernetes::Cluster;
+use ringfence_backends::{Platform, StepOrder, StepReport, Unanswered};
+use ringfence_core::{Backend, DEFAULT_ZONE, Generation, Movable, Outcome, PlatformHost, WorkloadStep};
+use ringfence_lab::KubeApi;
 use ringfence_tests::{Ground, eventually};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::plant::{GATE, NAMESPACE, Plant};
+use super::plant::{CLUSTER, GATE, NAMESPACE, Plant, control_plane, settings};
 use crate::metrics::numbers_of;
 use crate::metrics::rules::WITH_A_CLUSTER;
 
@@ -111,4 +116,62 @@ async fn the_gate_object_has_a_node_while_it_is_fenced_and_silent_and_its_marks_
     let node = block_in_place(|| plant.api().get(&path).unwrap());
     assert!(node["spec"]["unschedulable"] != true, "{}", node["spec"]);
     plant.stack.stop().await;
+}
+
+/// Changes of ConfigMaps that the API server has answered so; 409 where an older version was to be changed.
+fn changes_answered(api: &KubeApi, code: u16) -> f64 {
+    let code = format!("code=\"{code}\"");
+    let metrics = block_in_place(|| api.metrics().unwrap());
+    let of_changes = |line: &&str| {
+        let has = |part: &str| line.contains(part);
+        line.starts_with("apiserver_request_total{")
+            && has("resource=\"configmaps\"")
+            && has("verb=\"PATCH\"")
+    };
+    let answered = metrics
+        .lines()
+        .filter(of_changes)
+        .filter(|line| line.contains(&code));
+    let counts = answered.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap());
+    counts.sum()
+}
+
+async fn mark_down(cluster: &Cluster, node: &str) -> StepReport {
+    let at = PlatformHost {
+        backend: Backend::Kubernetes,
+        platform: CLUSTER.to_owned(),
+        host: node.to_owned(),
+        zone: DEFAULT_ZONE.to_owned(),
+    };
+    let order = StepOrder {
+        step: &WorkloadStep::MarkDown { evacuation: None },
+        at: &at,
+        movable: Movable::All,
+        generation: Generation(1),
+        unanswered: &Unanswered::default(),
+    };
+    cluster.carry_out(order, SOON).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_are_fenced_at_once_change_the_gate_object_together() {
+    let plane = block_in_place(control_plane);
+    let nodes: Vec<String> = (1..=30).map(|number| format!("n{number}")).collect();
+    for node in &nodes {
+        let object = json!({ "metadata": { "name": node } });
+        block_in_place(|| plane.api().post("/api/v1/nodes", &object).unwrap());
+    }
+    let cluster = Cluster::new(settings(plane.kubeconfig()));
+    // Makes the object.
+    assert_eq!(mark_down(&cluster, "n1").await.outcome, Outcome::Confirmed);
+    let reports = join_all(nodes.iter().map(|node| mark_down(&cluster, node))).await;
+    for report in reports {
+        assert_eq!(report.outcome, Outcome::Confirmed, "{}", report.detail);
+    }
+    let gate = block_in_place(|| plane.api().get(&gate_path()).unwrap());
+    let entries = gate["data"].as_object().unwrap();
+    assert!(nodes.iter().all(|node| entries[node] == "1"), "{entries:?}");
+    assert_eq!(changes_answered(plane.api(), 409), 0.0);
+    let changes = changes_answered(plane.api(), 200);
+    assert!(changes > 0.0 && changes < 10.0, "{changes} for 30 nodes");
 }

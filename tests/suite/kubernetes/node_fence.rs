@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use ringfence_lab::running_twice;
+use ringfence_lab::{IpmiBmc, running_twice};
 use ringfence_tests::Ground;
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::plant::Plant;
+use super::plant::{Plant, cells, kubectl};
 
 pub const FENCES: &str = "/apis/ringfence.io/v1alpha1/nodefences";
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -62,24 +62,54 @@ fn shown(versions: &[Value]) -> Vec<String> {
 
 /// The reasons of the events on an object, the oldest first.
 fn events(plant: &Plant, kind: &str, name: &str) -> Vec<String> {
+    let told = told(plant, kind, name);
+    let reasons = told
+        .iter()
+        .map(|event| event["reason"].as_str().unwrap().to_owned());
+    reasons.collect()
+}
+
+/// The events on an object, the oldest first.
+fn told(plant: &Plant, kind: &str, name: &str) -> Vec<Value> {
     let path = "/apis/events.k8s.io/v1/namespaces/kube-system/events";
     let list = block_in_place(|| plant.api().get(path).unwrap());
-    let mut events: Vec<&Value> = list["items"].as_array().unwrap().iter().collect();
+    let mut events = list["items"].as_array().unwrap().clone();
     events.retain(|event| {
         event["regarding"]["kind"] == kind
             && event["regarding"]["name"] == name
             && event["reportingController"] == "ringfence.io/ringfence-operator"
     });
     events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
-    let reasons = events
-        .iter()
-        .map(|event| event["reason"].as_str().unwrap().to_owned());
-    reasons.collect()
+    events
+}
+
+fn people_see_a_fence_that_is_done(plant: &Plant, node: &str) {
+    let administrator = plant.plane.kubeconfig();
+    let table = cells(&kubectl(&administrator, &["get", "nf"]));
+    let [columns, row] = &table[..] else {
+        panic!("{table:?}");
+    };
+    assert_eq!(columns.join(" "), "NAME STEP STATUS FENCING SEEN REASON AGE");
+    let (age, shown) = row.split_last().unwrap();
+    let wanted = [
+        node,
+        "Power-Management",
+        "Done",
+        "FENCED",
+        "UNREACHABLE",
+        "its fans stand still",
+    ];
+    assert_eq!(shown, wanted);
+    assert!(age.ends_with('s') || age.contains('m'), "{age}");
+    let wide = cells(&kubectl(&administrator, &["get", "nf", "--output", "wide"]));
+    assert_eq!(wide[0].last().unwrap(), "ACCEPTED");
+    assert_eq!(wide[0].len(), wide[1].len(), "{wide:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_fence_made_by_hand_fences_a_dead_node_and_its_deletion_takes_the_node_back() {
-    let plant = Plant::start_with_operator(Ground::Distributed, json!({})).await;
+async fn a_node_fence_made_by_hand_fences_a_dead_node_though_the_engine_dies_and_its_deletion_takes_the_node_back()
+ {
+    let mut plant = Plant::start_with_operator(Ground::Distributed, json!({})).await;
     let dead = &plant.nodes[0];
     block_in_place(|| dead.kill());
     plant.until_seen(dead.name(), "UNREACHABLE").await;
@@ -90,12 +120,16 @@ async fn a_node_fence_made_by_hand_fences_a_dead_node_and_its_deletion_takes_the
     until(&plant, dead.name(), "the node isolated", |object| {
         object["status"]["status"] == "Running"
     });
-    bmc.wake().unwrap();
+    plant.replace_engine().await;
+    let dead = &plant.nodes[0];
+    dead.bmc().unwrap().wake().unwrap();
     let done = until(&plant, dead.name(), "the fence done", |object| {
         object["status"]["status"] == "Done"
     });
     assert_eq!(condition(&done, "Fenced")["status"], "True", "{done}");
     assert_eq!(done["status"]["proofs"][0]["kind"], "power.off", "{done}");
+    assert_eq!(done["status"]["retries"], 0, "{done}");
+    people_see_a_fence_that_is_done(&plant, dead.name());
     assert!(!dead.is_running());
     let host = plant.stack.client.host(dead.name()).await;
     assert_eq!(host["fencing_state"], "FENCED", "{host}");
@@ -155,12 +189,7 @@ async fn a_node_fence_that_cannot_be_carried_out_says_why() {
     let message = condition(&refused, "Accepted")["message"].as_str().unwrap();
     assert!(message.contains("seen UP (by kubernetes:lab)"), "{message}");
     let word = condition(&refused, "Confirmed");
-    assert_eq!(word["reason"], "NotAuthenticated", "{refused}");
-    let message = word["message"].as_str().unwrap();
-    assert!(
-        message.contains("ringfence host confirm n1 --generation 0"),
-        "{message}"
-    );
+    assert_eq!(word["reason"], "NameMissing", "{refused}");
     let host = plant.stack.client.host("n1").await;
     assert_eq!(
         (&host["fencing_state"], &host["operation"]),
@@ -224,6 +253,28 @@ async fn a_node_fence_that_cannot_be_carried_out_says_why() {
     // Another one asks for a fence, whose device does not answer; the person who looks at the NodeFence suspends it.
     plant.nodes[2].bmc().unwrap().silence().unwrap();
     plant.stack.client.fence("n3").await;
+    until(&plant, "n3", "two attempts of which nothing is known", |object| {
+        let attempts = object["status"]["attempts"].as_array();
+        let unknown = attempts.into_iter().flatten();
+        unknown.filter(|attempt| attempt["outcome"] == "unknown").count() >= 2
+    });
+    for kind in ["Node", "NodeFence"] {
+        let mut told = told(&plant, kind, "n3");
+        told.retain(|event| event["reason"] == "AttemptUnknown");
+        assert_eq!(
+            told.len(),
+            1,
+            "one on the {kind}, however often it is tried: {told:?}"
+        );
+        let note = told[0]["note"].as_str().unwrap();
+        assert_eq!(told[0]["type"], "Warning", "{note}");
+        assert!(
+            note.starts_with("power.off with method bmc, fence of generation 3: unknown, "),
+            "{note}"
+        );
+        assert!(note.ends_with("ringfence method check bmc --host n3"), "{note}");
+        assert!(!note.contains(IpmiBmc::PASSWORD), "{note}");
+    }
     let suspended = json!({ "spec": { "suspend": true } });
     block_in_place(|| plant.api().patch(&path, &suspended).unwrap());
     let fence = plant.until_ended("n3", "fence").await;

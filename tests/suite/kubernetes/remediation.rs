@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::node_fence::{FENCES, condition};
-use super::plant::Plant;
+use super::plant::{Plant, cells, kubectl};
 
 const REMEDIATIONS: &str = "/apis/ringfence.io/v1alpha1/namespaces/default/ringfenceremediations";
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta1/namespaces/default/machines";
@@ -131,6 +131,20 @@ async fn a_node_health_check_has_a_node_fenced_its_pods_deleted_and_the_node_tak
     );
     assert_eq!(condition(&done, "Processing")["status"], "False", "{done}");
     assert_eq!(done["status"]["node"], dead.name());
+    let seen = cells(&kubectl(
+        &plant.plane.kubeconfig(),
+        &["get", "ringfenceremediations"],
+    ));
+    assert_eq!(seen[0].join(" "), "NAME NODE PROCESSING SUCCEEDED AGE");
+    assert_eq!(
+        seen[1][..4],
+        [
+            dead.name(),
+            dead.name(),
+            condition(&done, "Processing")["reason"].as_str().unwrap(),
+            "True"
+        ]
+    );
     let rejoin = plant.until_ended(dead.name(), "rejoin").await;
     assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
     for kind in ["fence", "evacuation", "rejoin"] {

@@ -29,6 +29,7 @@ async fn a_new_host_is_added_automatically_and_a_removed_host_stays_as_unknown()
             every: Duration::from_secs(1),
             down_after: chrono::TimeDelta::seconds(8),
             adopt: Some("rack".to_owned()),
+            ..ObserverConfig::default()
         },
         ..StackOptions::default()
     };

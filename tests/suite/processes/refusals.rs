@@ -131,5 +131,13 @@ async fn standalone_listens_on_this_machine_only() {
     let run = machine
         .run(&["standalone", "--data-dir", "data", "--listen", "0.0.0.0:0"])
         .await;
-    refused(&run, 2, &["0.0.0.0:0", "127.0.0.1"]);
+    refused(
+        &run,
+        2,
+        &[
+            "standalone.listen is 0.0.0.0:0",
+            "api.certificate_file",
+            "127.0.0.1",
+        ],
+    );
 }

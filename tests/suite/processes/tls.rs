@@ -139,8 +139,8 @@ async fn files_that_cannot_be_used_end_the_api_before_it_listens() {
         &start().await,
         &["api.key_file", "api.key", "is not the key of", "api.crt"],
     );
-    put_as(&machine, &pair.certificate, &pair.key, 0o640);
-    refused(&start().await, &["api.key_file", "mode 0640", "chmod 600"]);
+    put_as(&machine, &pair.certificate, &pair.key, 0o644);
+    refused(&start().await, &["api.key_file", "mode 0644", "chmod 600"]);
     put_as(&machine, &pair.certificate, "nothing", 0o600);
     refused(&start().await, &["api.key_file", "holds no private key"]);
     put_as(&machine, "nothing", &pair.key, 0o600);
@@ -222,4 +222,47 @@ async fn doctor_and_log_report_a_certificate_that_expires_soon_or_has_expired() 
     api.until_says(&["api.certificate_file has expired", "the API listens"])
         .await;
     api.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn standalone_with_a_certificate_listens_everywhere_and_shows_the_new_one_when_it_is_renewed() {
+    let (old, new) = (Authority::new().unwrap(), Authority::new().unwrap());
+    let machine = Machine::new();
+    put(&machine, &old.issue(&["localhost"]).unwrap());
+    std::fs::write(machine.file("ca.pem"), old.certificate()).unwrap();
+    let tokens = machine.file("tokens.toml").display().to_string();
+    let words = ["token", "create", "--name", "scheduler", "--role", "reader"];
+    let made = machine
+        .run(&[&words[..], &["--tokens-file", &tokens]].concat())
+        .await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let path = |name: &str| machine.file(name).display().to_string();
+    let variables = [
+        ("RINGFENCE_API_CERTIFICATE_FILE", path("api.crt")),
+        ("RINGFENCE_API_KEY_FILE", path("api.key")),
+        ("RINGFENCE_API_TOKENS_FILE", tokens),
+        ("RINGFENCE_DATA_DIR", path("data")),
+        ("RINGFENCE_CA_FILE", path("ca.pem")),
+    ];
+    let variables: Vec<_> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let words = ["standalone", "--listen", "0.0.0.0:0"];
+    let mut service = machine.start_with("standalone", &words, &variables);
+    let url = service.until_it_listens("ready").await;
+    let base = format!("https://localhost:{}", url.rsplit(':').next().unwrap());
+
+    // Commands beside it find it, and its admin's token; others have the tokens of the file.
+    let listed = machine.run_with(&["host", "list"], &variables).await;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let reader = Client::with_authority(&base, Some(made.out.trim()), &old.certificate());
+    reader.get("/hosts").await.ok(200);
+    assert_eq!(reader.post("/hosts", json!({ "name": "h1" })).await.status, 403);
+
+    put(&machine, &new.issue(&["localhost"]).unwrap());
+    service.until_says(&["the certificate was read again"]).await;
+    let after = Client::with_authority(&base, Some(made.out.trim()), &new.certificate());
+    after.get("/hosts").await.ok(200);
+    service.stop().await;
 }

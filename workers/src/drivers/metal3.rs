@@ -3,13 +3,12 @@
 //! The operator holds the host off while an annotation of ours is on its object. What it reports counts as off only where it reported on
 //! when the annotation was written: its report has no time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ringfence_backends::kubernetes::{BareMetalHost, BareMetalPower, Cluster};
-use ringfence_backends::{BackendError, Platform, TimeGiven};
+use ringfence_backends::TimeGiven;
+use ringfence_backends::kubernetes::{BareMetalHost, BareMetalPower};
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
     Declaration, FencingKind, FrozenMethod, Observation, ObservedState, Parameter, Problem, Resource,
@@ -19,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, DriverSettings, Report};
+use crate::drivers::clusters::{self, CLUSTER, Clusters, OUT_OF_TIME};
 use crate::drivers::{Entry, required};
 use crate::{Secrets, WorkerError};
 
@@ -28,11 +28,7 @@ pub(super) static DRIVER: Entry = Entry {
         about: "Metal3: the power of a BareMetalHost",
         resources: &[Resource::Power],
         parameters: &[
-            Parameter::required(
-                "cluster",
-                "one of kubernetes.clusters of the worker: the cluster that has the object",
-            )
-            .says_where(),
+            CLUSTER,
             Parameter::required("namespace", "the namespace of the object").says_where(),
             Parameter::required("host", "the object's name").tells_apart(),
         ],
@@ -42,7 +38,7 @@ pub(super) static DRIVER: Entry = Entry {
         lingers_s: 120,
         device: |parameters| {
             let value = |name| value_of(parameters, name);
-            let (cluster, namespace, host) = (value("cluster")?, value("namespace")?, value("host")?);
+            let (cluster, namespace, host) = (value(CLUSTER.name)?, value("namespace")?, value("host")?);
             Some(format!("metal3/{cluster}/{namespace}/{host}"))
         },
         can_prove: |_| true,
@@ -52,32 +48,16 @@ pub(super) static DRIVER: Entry = Entry {
 
 /// The driver `metal3`.
 struct Metal3 {
-    clusters: BTreeMap<String, Arc<Cluster>>,
+    clusters: Clusters,
     clock: Clock,
 }
 
 impl Metal3 {
     fn new(settings: &DriverSettings) -> Self {
-        let clusters = settings.clusters.iter().map(Arc::clone);
         Self {
-            clusters: clusters
-                .map(|cluster| (cluster.name().to_owned(), cluster))
-                .collect(),
+            clusters: Clusters::of(settings),
             clock: Arc::clone(&settings.clock),
         }
-    }
-
-    fn cluster(&self, name: &str) -> Result<&Cluster, String> {
-        let cluster = self.clusters.get(name).map(Arc::as_ref);
-        cluster.ok_or_else(|| {
-            let known: Vec<_> = self.clusters.keys().map(String::as_str).collect();
-            let known = if known.is_empty() {
-                "none".to_owned()
-            } else {
-                known.join(", ")
-            };
-            format!("this worker's configuration has no cluster {name:?}; it has: {known}")
-        })
     }
 
     fn held<'a>(&'a self, host: BareMetalHost<'a>) -> Held<'a> {
@@ -86,9 +66,8 @@ impl Metal3 {
     }
 
     fn host<'a>(&'a self, method: &'a FrozenMethod) -> Result<BareMetalHost<'a>, WorkerError> {
-        let cluster = self.cluster(required(method, "cluster")?);
         Ok(BareMetalHost {
-            cluster: cluster.map_err(WorkerError::refused)?,
+            cluster: self.clusters.of_method(method)?,
             namespace: required(method, "namespace")?,
             name: required(method, "host")?,
         })
@@ -122,11 +101,7 @@ impl Driver for Metal3 {
     }
 
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
-        let name = value_of(&request.parameters, "cluster");
-        let why = name.and_then(|name| self.cluster(name).err());
-        why.map(|why| Problem::new("parameters.cluster", format!("cannot be used: {why}")))
-            .into_iter()
-            .collect()
+        self.clusters.validate(request)
     }
 }
 
@@ -135,8 +110,6 @@ struct Held<'a> {
     host: BareMetalHost<'a>,
     clock: &'a Clock,
 }
-
-const OUT_OF_TIME: &str = "the API server has not answered in time";
 
 #[async_trait]
 impl Device for Held<'_> {
@@ -151,32 +124,21 @@ impl Device for Held<'_> {
             ),
             Ok(Ok(BareMetalPower::Unclear(why))) => Reading::Unclear(why),
             Ok(Ok(BareMetalPower::Refused(why))) => Reading::Refused(why),
-            Ok(Err(error)) if error.is_passing() => Reading::Unclear(error.to_string()),
-            Ok(Err(error)) => Reading::Refused(error.to_string()),
+            Ok(Err(error)) => clusters::unread(&error),
             Err(_) => Reading::Unclear(OUT_OF_TIME.to_owned()),
         }
     }
 
     async fn command(&self, kind: FencingKind, until: Instant) -> Answer {
         let acting = async {
-            match kind {
-                FencingKind::PowerOff => self.host.hold_off((self.clock)()).await,
-                FencingKind::PowerOn => self.host.release().await,
-                other => Ok(Err(format!("driver metal3 cannot do {other}"))),
-            }
+            let done = match kind {
+                FencingKind::PowerOff => self.host.hold_off((self.clock)()).await?,
+                FencingKind::PowerOn => self.host.release().await?,
+                other => Err(format!("driver metal3 cannot do {other}")),
+            };
+            Ok(done.map(|()| "the object was changed".to_owned()))
         };
-        match timeout_at(until, acting).await {
-            Ok(Ok(Ok(()))) => Answer::Sent("the object was changed".to_owned()),
-            Ok(Ok(Err(why))) => Answer::Refused(why),
-            Ok(Err(
-                error @ (BackendError::NotFound { .. }
-                | BackendError::Denied { .. }
-                | BackendError::Settings { .. }),
-            )) => Answer::Refused(error.to_string()),
-            // What has failed may have been done.
-            Ok(Err(error)) => Answer::Sent(error.to_string()),
-            Err(_) => Answer::Sent(OUT_OF_TIME.to_owned()),
-        }
+        clusters::answer(timeout_at(until, acting).await)
     }
 
     fn pause(&self) -> Duration {

@@ -4,6 +4,8 @@
 
 mod ceph;
 mod cinder;
+mod clusters;
+mod csi_network_fence;
 mod fence_agent;
 mod ipmi;
 mod ironic;
@@ -34,9 +36,10 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 9] = [
+pub(crate) static DRIVERS: [&Entry; 10] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
+    &csi_network_fence::DRIVER,
     &fence_agent::DRIVER,
     &ipmi::DRIVER,
     &ironic::DRIVER,

@@ -20,9 +20,9 @@ use url::Url;
 use crate::act::{self, Answer, Device, Reading};
 use crate::driver::{Clock, Driver, Report};
 use crate::drivers::Entry;
-use crate::http::{self, Reply, Request};
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
+use ringfence_backends::http::{self, Reply, Request};
 
 pub(super) static DRIVER: Entry = Entry {
     declaration: Declaration {
@@ -66,7 +66,7 @@ impl Simulated {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
-        let client = http::plain_client()?;
+        let client = http::plain_client().map_err(WorkerError::refused)?;
         Ok(self.client.get_or_init(|| client).clone())
     }
 

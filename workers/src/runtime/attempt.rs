@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringfence_backends::{StepOrder, Unanswered};
 use ringfence_bus::TaskMessage;
 use ringfence_core::{
-    FencingKind, Finding, FrozenMethod, Job, MoveReport, Outcome, PlatformHost, WorkloadStep,
+    FencingKind, Finding, FrozenMethod, Job, Movable, MoveReport, Outcome, PlatformHost, WorkloadStep,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
@@ -19,7 +19,6 @@ use super::locks::Held;
 use super::metrics::Metrics;
 use super::task::{End, device_of};
 use crate::driver::Report;
-use crate::secrets::Secrets;
 use crate::{WorkerError, act};
 
 /// A driver ends by itself this long before the granted time does, so that it can say what it saw.
@@ -100,7 +99,7 @@ impl Attempt {
         };
         let report = match &self.task.job {
             Job::Fencing { kind, method } => self.ask_driver(*kind, method).await,
-            Job::Step { step, at } => self.ask_platform(step, at).await,
+            Job::Step { step, at, movable } => self.ask_platform(step, at, *movable).await,
         };
         self.believe(report)
     }
@@ -117,7 +116,7 @@ impl Attempt {
     }
 
     async fn ask_driver(&self, kind: FencingKind, method: &FrozenMethod) -> Report {
-        let secrets = timeout_at(self.until, resolve(&method.secrets)).await;
+        let secrets = timeout_at(self.until, self.context.drivers.secrets(&method.secrets)).await;
         let secrets = match secrets {
             Ok(Ok(secrets)) => secrets,
             Ok(Err(error)) => return error.into(),
@@ -130,13 +129,14 @@ impl Attempt {
         act::clean(report.await, &secrets)
     }
 
-    async fn ask_platform(&self, step: &WorkloadStep, at: &PlatformHost) -> Report {
+    async fn ask_platform(&self, step: &WorkloadStep, at: &PlatformHost, movable: Movable) -> Report {
         let Some(platform) = self.context.drivers.platform_of(at) else {
             return Report::refused(format!("this worker's configuration has no {}", at.label()));
         };
         let order = StepOrder {
             step,
             at,
+            movable,
             generation: self.task.generation,
             unanswered: &self.unanswered,
         };
@@ -172,19 +172,6 @@ fn unanswered(report: Report) -> Report {
         })),
         ..report
     }
-}
-
-/// Off the async threads: files may be slow.
-pub(super) async fn resolve(
-    references: &std::collections::BTreeMap<String, ringfence_core::SecretReference>,
-) -> Result<Secrets, WorkerError> {
-    if references.is_empty() {
-        return Secrets::resolve(references);
-    }
-    let references = references.clone();
-    tokio::task::spawn_blocking(move || Secrets::resolve(&references))
-        .await
-        .unwrap_or_else(|_| Err(WorkerError::unclear("the secrets could not be read")))
 }
 
 fn finished(context: &Context, ended: Result<Report, JoinError>) -> End {

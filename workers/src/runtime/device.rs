@@ -11,7 +11,6 @@ use ringfence_core::{Observation, Outcome, Problem};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Instrument, Span};
 
-use super::attempt::resolve;
 use super::context::Context;
 use super::metrics::Metrics;
 use super::unless;
@@ -128,7 +127,7 @@ async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Obser
     let until = Instant::now() + Duration::from_millis(request.budget_ms).min(MAX_CHECK);
     let checking = context.locks.ask(method.device.as_deref(), async {
         let _place = context.answering.acquire().await;
-        let secrets = resolve(&method.secrets).await?;
+        let secrets = context.drivers.secrets(&method.secrets).await?;
         let left = until.saturating_duration_since(Instant::now());
         let observed = driver.observe(method, &secrets, left - left / 20).await;
         observed.map_err(|error| act::clean_error(error, &secrets))

@@ -1,20 +1,25 @@
 //! A bare-metal host of Metal3 in a real cluster. Its operator is a stand-in that does what the real one does with the object.
 
+mod network_fence;
+mod volumes;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ringfence_backends::kubernetes::{Cluster, ClusterSettings};
-use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_backends::kubernetes::{Cluster, ClusterSettings, ClusterUses, VolumeSettings};
+use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource, SecretReference};
 use ringfence_lab::{ControlPlane, ControlPlaneOptions, KubeApi, KubernetesPrograms};
-use ringfence_workers::{Driver, DriverSettings, Drivers, Report};
+use ringfence_workers::{Driver, DriverSettings, Drivers, Report, Secrets, WorkerError};
 use serde_json::{Value, json};
 
 use crate::{assert_confirmed, assert_outcome, clock, method, no_secrets, seconds};
 
 const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/metal/baremetalhosts";
+const NAMESPACE: &str = "ringfence";
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOLD: &str = "reboot.metal3.io/ringfence";
 
@@ -92,10 +97,13 @@ fn settings(kubeconfig: PathBuf) -> ClusterSettings {
         kubeconfig: Some(kubeconfig),
         context: None,
         namespace: "ringfence".to_owned(),
+        fenced_storage: Vec::new(),
         gate: "ringfence-gate".to_owned(),
         timeout: Duration::from_secs(10),
         down_after: Duration::from_secs(6),
         ready_for: Duration::from_secs(2),
+        volumes: VolumeSettings::default(),
+        uses: ClusterUses::default(),
     }
 }
 
@@ -279,4 +287,58 @@ async fn a_host_that_does_not_exist_is_refused(plant: &Plant) {
     let method = method("metal3", Resource::Power, &parameters);
     let refused = plant.act(FencingKind::PowerOff, &method, 5).await;
     assert_outcome(&refused, Outcome::Refused, "not found");
+}
+
+#[tokio::test]
+async fn a_secret_of_the_cluster_is_read_by_its_key_and_what_is_missing_is_named() {
+    let plant = Plant::start();
+    let api = plant.api();
+    api.post(
+        "/api/v1/namespaces",
+        &json!({ "metadata": { "name": NAMESPACE } }),
+    )
+    .unwrap();
+    // "hunter2"
+    let secret =
+        json!({ "metadata": { "name": "bmc" }, "data": { "password": "aHVudGVyMg==", "binary": "/w==" } });
+    api.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), &secret)
+        .unwrap();
+    let clusters = [Arc::new(Cluster::new(settings(plant.plane.kubeconfig())))];
+    let read = |place: &str| {
+        let reference = SecretReference::parse(&format!("secret:{place}")).unwrap();
+        let references = BTreeMap::from([("password".to_owned(), reference)]);
+        let clusters = clusters.clone();
+        async move { Secrets::resolve(&references, &clusters).await }
+    };
+    let found = read("lab/bmc/password").await.unwrap();
+    assert_eq!(found.get("password").unwrap().expose(), "hunter2");
+    let missing = format!("cannot be read: there is no Secret bmcs in namespace {NAMESPACE}");
+    let no_key = format!("cannot be read: Secret bmc in namespace {NAMESPACE} has no key pasword");
+    for (place, why) in [
+        ("lab/bmcs/password", missing.as_str()),
+        ("lab/bmc/pasword", &no_key),
+        ("lab/bmc/binary", "is not UTF-8 text"),
+        (
+            "east/bmc/password",
+            "is of a cluster that the worker's kubernetes.clusters does not name",
+        ),
+    ] {
+        let error = read(place).await.unwrap_err();
+        assert!(matches!(error, WorkerError::Secret { .. }), "{error:?}");
+        assert_eq!(
+            error.to_string(),
+            format!("secret \"password\" from secret:{place} {why}")
+        );
+    }
+    // An API server that is away may answer the next attempt.
+    let away = ClusterSettings {
+        timeout: Duration::from_millis(1),
+        ..settings(plant.plane.kubeconfig())
+    };
+    let reference = SecretReference::parse("secret:lab/bmc/password").unwrap();
+    let references = BTreeMap::from([("password".to_owned(), reference)]);
+    let late = Secrets::resolve(&references, &[Arc::new(Cluster::new(away))])
+        .await
+        .unwrap_err();
+    assert!(matches!(late, WorkerError::Unclear { .. }), "{late:?}");
 }

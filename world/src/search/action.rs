@@ -15,6 +15,10 @@ pub enum Action {
     Evacuate,
     /// A person pulls the plugs and says so.
     PullAndSay,
+    /// A person pulls the plugs, and writes so where it is read later, if at all.
+    PullAndWrite,
+    /// What a person has written is read, for the first time or again.
+    ReadWord(u8),
     /// A person puts the plugs in.
     PlugIn,
     /// A person releases one item by hand, and an admin says so.
@@ -83,6 +87,16 @@ pub enum Action {
     BrokerAway,
     /// The database is gone, but for the host's record.
     Forget,
+    /// Another process takes the records over, and the one before is halted; or the database is gone, where there are no records.
+    TakeOver,
+    /// The process that was halted goes on: with a report of a source, the newest message that can be claimed, a result, or by itself.
+    FormerTells(u8),
+    /// See there.
+    FormerTakes,
+    /// See there.
+    FormerArrives(u8),
+    /// See there.
+    FormerTicks,
 }
 
 /// What a history is mostly about: chance alone seldom tells a whole story.
@@ -132,7 +146,7 @@ impl Action {
         }
         match theme {
             Theme::Any => Self::any(rng),
-            Theme::Silence => match rng.random_range(0..14) {
+            Theme::Silence => match rng.random_range(0..18) {
                 0 | 1 => Self::WatchBy(byte(rng), rng.random_range(1..12)),
                 2 => Self::Look(byte(rng)),
                 3 | 4 => Self::Post(byte(rng)),
@@ -143,9 +157,12 @@ impl Action {
                 10 => Self::Fence,
                 11 => Self::SetClock(rng.random_range(-60..60)),
                 12 => Self::Work,
+                13 => Self::PullAndWrite,
+                14 | 15 => Self::ReadWord(byte(rng)),
+                16 => Self::PlugIn,
                 _ => Self::Rejoin,
             },
-            Theme::Power => match rng.random_range(0..14) {
+            Theme::Power => match rng.random_range(0..18) {
                 0 => Self::Fence,
                 1 | 2 => Self::Work,
                 3 | 4 => Self::Take,
@@ -155,6 +172,9 @@ impl Action {
                 9 | 10 => Self::StrangerOn,
                 11 => Self::Rejoin,
                 12 => Self::PullAndSay,
+                13 => Self::PullAndWrite,
+                14 | 15 => Self::ReadWord(byte(rng)),
+                16 => Self::PlugIn,
                 _ => Self::Cancel,
             },
             Theme::Boots => match rng.random_range(0..12) {
@@ -183,10 +203,22 @@ impl Action {
         }
     }
 
+    /// Of processes that begin with records alone, and of those that they follow.
+    pub fn of_leaders(rng: &mut SmallRng) -> Self {
+        match rng.random_range(0..10) {
+            0 | 1 => Self::Forget,
+            2..=4 => Self::TakeOver,
+            5 => Self::FormerTells(rng.random()),
+            6 | 7 => Self::FormerTakes,
+            8 => Self::FormerArrives(rng.random()),
+            _ => Self::FormerTicks,
+        }
+    }
+
     /// Any action.
     pub fn any(rng: &mut SmallRng) -> Self {
         let byte = |rng: &mut SmallRng| rng.random::<u8>();
-        match rng.random_range(0..140) {
+        match rng.random_range(0..142) {
             0..=5 => Self::Fence,
             6..=9 => Self::Rejoin,
             10..=12 => Self::Evacuate,
@@ -230,6 +262,8 @@ impl Action {
             130..=134 => Self::Tell(byte(rng)),
             135 => Self::LineEmpty,
             136 => Self::BusAnew,
+            137 => Self::PullAndWrite,
+            138 | 139 => Self::ReadWord(byte(rng)),
             _ => Self::Work,
         }
     }

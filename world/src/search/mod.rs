@@ -6,9 +6,11 @@ mod mail;
 mod run;
 mod setting;
 mod shrink;
+mod word;
 
 pub use action::{Action, Theme};
 pub use mail::{Ear, Letter};
-pub use run::{Ending, History, Reached, live_through, release, unplug_and_confirm};
+pub use run::{Ending, History, Reached, former_takes, live_through, release};
 pub use setting::{Setting, SimSource};
 pub use shrink::shrink;
+pub use word::{Word, unplug_and_confirm};

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use ringfence_core::{Actor, OperationKind, OperationStatus, Timestamp, gates};
+use ringfence_core::{Input, OperationKind, OperationStatus, Refusal, Timestamp, gates};
 
 use super::action::Action;
 use super::mail::{Ear, Letter};
 use super::setting::Setting;
+use super::word::{Word, unplug_and_confirm};
 use crate::judge::Violation;
-use crate::{Machine, World};
+use crate::{Machine, World, plans};
 
 /// More ticks than any operation of these settings can need.
 const MAX_TICKS: usize = 4_000;
@@ -77,6 +78,7 @@ struct Life {
     world: World,
     ears: Vec<Ear>,
     letters: Vec<Letter>,
+    words: Vec<Word>,
     host_skew_ms: i64,
     offset: TimeDelta,
     reached: BTreeSet<Reached>,
@@ -88,7 +90,7 @@ pub fn live_through(history: &History, records: bool) -> (Ending, World) {
     let mut life = Life::new(&history.setting, records);
     for (at, action) in history.actions.iter().enumerate() {
         if records {
-            let seconds = (life.world.real - crate::plans::start()).num_milliseconds();
+            let seconds = (life.world.real - plans::start()).num_milliseconds();
             life.world.log.push(format!(
                 "{}.{} > {action:?}",
                 seconds / 1_000,
@@ -119,6 +121,7 @@ impl Life {
         let mut life = Self {
             ears: ears.collect(),
             letters: Vec::new(),
+            words: Vec::new(),
             host_skew_ms: setting.host_skew_ms,
             offset: TimeDelta::zero(),
             reached: BTreeSet::new(),
@@ -213,6 +216,15 @@ impl Life {
             Action::Rejoin => drop(world.rejoin(false)),
             Action::Evacuate => drop(world.evacuate()),
             Action::PullAndSay => unplug_and_confirm(world),
+            Action::PullAndWrite => {
+                let word = Word::written(world);
+                self.words.push(word);
+            }
+            Action::ReadWord(of) => {
+                if let Some(word) = pick(&self.words, of) {
+                    word.is_heard(world);
+                }
+            }
             Action::PlugIn => world.site.plug(true),
             Action::Release(of) => release(world, of),
             Action::Cancel => drop(world.cancel()),
@@ -282,12 +294,28 @@ impl Life {
                 world.move_clock(i64::from(seconds));
                 world.state.clock_set_at = Some(world.now);
                 world.state.host.updated_at = world.state.host.updated_at.min(world.now);
+                // An engine looks at all hosts then.
+                world.tick();
             }
             Action::LineMoves(moves) => world.line_moves(moves),
             Action::LineEmpty => world.line_is_empty(),
             Action::BusAnew => world.bus_begins_anew(),
             Action::BrokerAway => world.broker_goes_away(),
             Action::Forget => world.forget(),
+            Action::TakeOver => world.take_over(),
+            Action::FormerTells(of) => {
+                if let Some(letter) = pick(&self.ears, of).map(|ear| ear.look(world, self.host_skew_ms)) {
+                    // What it is told is told to nothing that answers.
+                    world.as_former(|former| former.report(letter.report).map(drop));
+                }
+            }
+            Action::FormerTakes => world.as_former(former_takes),
+            Action::FormerArrives(of) => {
+                if let Some(result) = pick(&world.results, of).cloned() {
+                    world.as_former(|former| former.give(Input::Result(result)).map(drop));
+                }
+            }
+            Action::FormerTicks => world.as_former(|former| former.give(Input::tick()).map(drop)),
         }
         self.world.settle();
     }
@@ -362,6 +390,14 @@ fn pick<T>(of: &[T], number: u8) -> Option<&T> {
     of.get(usize::from(number) % of.len().max(1))
 }
 
+/// A worker of the process before claims its newest message.
+pub fn former_takes(former: &mut World) -> Result<(), Refusal> {
+    let Some(newest) = former.sent.len().checked_sub(1) else {
+        return Ok(());
+    };
+    former.deliver(newest, "worker-2").map(drop)
+}
+
 /// The newest message that can be claimed is claimed.
 fn take(world: &mut World) -> Option<usize> {
     let newest = (0..world.sent.len()).rev().take(8);
@@ -387,18 +423,6 @@ fn work(world: &mut World) -> bool {
     true
 }
 
-/// A person pulls the plugs and says so.
-///
-/// What another one is doing to the power this moment would make the word untrue: then it has to be refused.
-pub fn unplug_and_confirm(world: &mut World) {
-    world.site.plug(false);
-    world.settle();
-    let is_hearsay = world.is_hearsay;
-    let said = world.confirm(world.state.host.generation.0, person("anna"), false);
-    // What has yet to land is the segment's to wait for.
-    world.is_hearsay = is_hearsay || (said.is_ok() && world.site.running);
-}
-
 /// Done by hand, and said, if the word will be heard.
 pub fn release(world: &mut World, of: u8) {
     let Some(name) = pick(&world.state.host.applied.fencing, of).map(|standing| standing.method.name.clone())
@@ -408,17 +432,10 @@ pub fn release(world: &mut World, of: u8) {
     let generation = world.state.host.generation.0;
     let is_heard = world
         .clone()
-        .released(generation, &[&name], person("otto"))
+        .released(generation, &[&name], plans::admin("otto"))
         .is_ok();
     if is_heard {
         world.site.reconnect(&name);
-        drop(world.released(generation, &[&name], person("otto")));
-    }
-}
-
-fn person(name: &str) -> Actor {
-    Actor {
-        name: name.to_owned(),
-        is_admin: true,
+        drop(world.released(generation, &[&name], plans::admin("otto")));
     }
 }

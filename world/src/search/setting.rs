@@ -45,7 +45,9 @@ pub struct Setting {
     pub plan: FrozenPlan,
     /// What its segment says.
     pub policy: SegmentPolicy,
-    /// How many servers it has in its cloud; none if it is in none.
+    /// Where its workloads live, if it has any.
+    pub backend: Backend,
+    /// How many workloads it has there; none if it is in no such place.
     pub servers: Option<usize>,
     /// How its devices behave.
     pub manners: BTreeMap<String, Manner>,
@@ -73,9 +75,9 @@ impl Setting {
         world.restarts = false;
         world.records = false;
         if let Some(servers) = self.servers {
-            world.state.host.backend = Backend::Nova;
+            world.state.host.backend = self.backend;
             world.state.host.cloud = Some("east".to_owned());
-            world.cloud = Cloud::with(servers);
+            world.cloud = Cloud::of(self.backend, servers);
         }
         world.site.manners.clone_from(&self.manners);
         world.site.boot_ms = self.boot_ms;
@@ -83,6 +85,9 @@ impl Setting {
         world.site.shorten_watchdog(CLOCKS_APART_MS);
         world.site.watchdog_resets = self.watchdog_resets;
         world.is_sloppy = self.is_sloppy;
+        if self.forgets {
+            world.keep_records();
+        }
         world
             .site
             .watch_by(self.sources.iter().map(|source| source.name.as_str()));
@@ -94,10 +99,11 @@ impl Setting {
 
     /// Something that happens in it.
     pub(super) fn action(&self, rng: &mut SmallRng) -> Action {
-        if self.forgets && rng.random_bool(0.1) {
-            return Action::Forget;
+        if self.forgets && rng.random_bool(0.2) {
+            Action::of_leaders(rng)
+        } else {
+            Action::of(self.theme, rng)
         }
-        Action::of(self.theme, rng)
     }
 
     /// All of it, for a person who reads a script.
@@ -126,8 +132,9 @@ impl Setting {
         lines.push(format!("{:?}", self.policy));
         lines.extend(self.sources.iter().map(|source| format!("{source:?}")));
         lines.push(format!(
-            "servers {:?}, a boot takes {} ms, writes land for {} ms, the host's clock is ahead by {} ms, its watchdog {}",
+            "{:?} of backend {}, a boot takes {} ms, writes land for {} ms, the host's clock is ahead by {} ms, its watchdog {}",
             self.servers,
+            self.backend,
             self.boot_ms,
             self.lands_ms,
             self.host_skew_ms,
@@ -155,6 +162,11 @@ impl Setting {
         let names: Vec<String> = devices(&plan);
         Self {
             manners: names.into_iter().map(|name| (name, manner(rng))).collect(),
+            backend: if rng.random_bool(0.5) {
+                Backend::Nova
+            } else {
+                Backend::Kubernetes
+            },
             servers: (theme == Theme::Evacuation || rng.random_bool(0.6)).then(|| rng.random_range(0..4)),
             theme,
             sources: sources(rng),

@@ -73,14 +73,19 @@ impl Site {
         if self.running && !self.is_cut(Resource::Storage) {
             self.begin_landing();
         }
+        if self.running && !self.is_cut(Resource::Network) {
+            self.landing_elsewhere_until = self.lands_at();
+        }
         self.running = false;
     }
 
+    fn lands_at(&self) -> Option<Timestamp> {
+        let at = self.at + TimeDelta::milliseconds(self.lands_ms);
+        (self.lands_ms > 0).then_some(at)
+    }
+
     pub(super) fn begin_landing(&mut self) {
-        if self.lands_ms > 0 {
-            let until = self.at + TimeDelta::milliseconds(self.lands_ms);
-            self.landing_until = self.landing_until.max(Some(until));
-        }
+        self.landing_until = self.landing_until.max(self.lands_at());
     }
 
     pub(super) fn start(&mut self, cause: Cause) {

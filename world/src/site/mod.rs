@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::TimeDelta;
 use ringfence_core::{FrozenPlan, ProofKind, Resource, SufficientSet, Timestamp};
 
+use crate::cloud::Uses;
 use crate::feed::{Feed, Manner};
 
 /// One task's devices by level; a level that is switched off as a whole takes the thing away.
@@ -99,6 +100,8 @@ pub struct Site {
     pub lands_ms: i64,
     /// Until when something that was written still lands.
     pub landing_until: Option<Timestamp>,
+    /// Until when that still lands which was written to another storage than that which is fenced.
+    pub landing_elsewhere_until: Option<Timestamp>,
     /// Which sources can hear it, by name.
     pub links: BTreeMap<String, bool>,
     /// When each source last heard it, and which boot.
@@ -156,6 +159,7 @@ impl Site {
             running: true,
             lands_ms: 0,
             landing_until: None,
+            landing_elsewhere_until: None,
             links: BTreeMap::from([("monitor".to_owned(), true)]),
             heard: BTreeMap::new(),
             alone_since: None,
@@ -187,7 +191,12 @@ impl Site {
             Machine::Off | Machine::On | Machine::Crashed | Machine::Frozen => None,
         };
         let feeds = self.feeds.values().filter_map(Feed::next);
-        let own = [booted, self.landing_until, self.watchdog_strikes_at()];
+        let own = [
+            booted,
+            self.landing_until,
+            self.landing_elsewhere_until,
+            self.watchdog_strikes_at(),
+        ];
         feeds.chain(own.into_iter().flatten()).min()
     }
 
@@ -198,6 +207,9 @@ impl Site {
         }
         if self.landing_until.is_some_and(|at| at <= now) {
             self.landing_until = None;
+        }
+        if self.landing_elsewhere_until.is_some_and(|at| at <= now) {
+            self.landing_elsewhere_until = None;
         }
         if self.watchdog_strikes_at().is_some_and(|at| at <= now) {
             self.stop_workloads();
@@ -268,5 +280,19 @@ impl Site {
     pub fn harm(&self) -> bool {
         let is_so = |set: &SufficientSet| !set.is_empty() && set.iter().all(|kind| self.holds(*kind));
         !self.sets.iter().any(is_so)
+    }
+
+    /// Whether a workload of the host may spoil now what it uses.
+    #[must_use]
+    pub fn may_spoil(&self, uses: Uses) -> bool {
+        use ProofKind::{NetworkFence, PowerOff, StorageFence};
+        let is_cut_off = match uses {
+            Uses::WhatSuffices => return self.harm(),
+            Uses::FencedStorage => self.holds(StorageFence),
+            Uses::OtherStorage if self.landing_elsewhere_until.is_some() => return true,
+            Uses::OtherStorage => self.holds(StorageFence) && self.holds(NetworkFence),
+            Uses::Network => self.holds(NetworkFence),
+        };
+        !is_cut_off && !self.holds(PowerOff)
     }
 }

@@ -31,9 +31,21 @@ impl World {
 
     pub fn confirm(&mut self, generation: u32, actor: Actor, override_up: bool) -> Result<Reply, Refusal> {
         self.is_hearsay |= self.site.harm();
+        self.confirm_as_of(self.now, generation, actor, override_up)
+    }
+
+    /// A word that was said before it is heard. Whether it was so then is for the caller to know.
+    pub fn confirm_as_of(
+        &mut self,
+        said_at: Timestamp,
+        generation: u32,
+        actor: Actor,
+        override_up: bool,
+    ) -> Result<Reply, Refusal> {
         let input = Input::Confirm {
             operation_id: OperationId(self.next_id()),
             generation: Generation(generation),
+            said_at,
             reason: "I pulled the plug".to_owned(),
             actor,
             override_up,

@@ -2,6 +2,7 @@
 
 mod asked;
 mod forgetting;
+mod leading;
 mod time;
 mod workers;
 
@@ -16,6 +17,7 @@ use crate::judge::{self, Violation};
 use crate::plans::{self, start};
 use crate::site::Site;
 use crate::told::line;
+pub use leading::{Leading, Process};
 
 /// One question to `decide` and its answer.
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ pub struct World {
     pub last_seen: BTreeMap<String, Timestamp>,
     /// What must never be and was.
     pub violation: Option<Violation>,
+    /// The records of a cluster, where they are all that lasts.
+    pub records_kept: Option<Leading>,
     /// A person has said what was not so: what follows from that is no fault of the rules.
     pub is_hearsay: bool,
     /// When the host was last decided upon, by the engine's clock.
@@ -111,6 +115,7 @@ impl World {
             is_sloppy: false,
             last_seen: BTreeMap::new(),
             violation: None,
+            records_kept: None,
             is_hearsay: false,
             last_decided: start(),
             told_alive_at: start(),
@@ -136,13 +141,15 @@ impl World {
         if self.records {
             self.trace.push(Moment {
                 before: self.state.clone(),
-                input,
+                input: input.clone(),
                 now: self.now,
                 real: self.real,
                 said: said.clone(),
             });
         }
+        let is_claimed = matches!(input, Input::Claim(_) | Input::Renew(_));
         let decision = said?;
+        self.keep(&decision.state, is_claimed)?;
         for effect in &decision.effects {
             self.take_effect(effect);
         }

@@ -46,8 +46,8 @@ impl World {
     /// A worker that has been at it for a while has asked whether it may go on, and was stopped if it may not.
     fn still_acts(&mut self, job: usize) -> bool {
         let (granted_at, claim) = (self.jobs[job].granted_at, self.jobs[job].claim.clone());
-        let is_move = claim.kind == StepKind::Move;
-        if is_move && self.real - granted_at > RENEWED_AFTER && self.give(Input::Renew(claim)).is_err() {
+        let lets_go = matches!(claim.kind, TaskKind::Step(step) if step.lets_go());
+        if lets_go && self.real - granted_at > RENEWED_AFTER && self.give(Input::Renew(claim)).is_err() {
             self.jobs[job].stops_at = self.real;
         }
         self.real < self.jobs[job].stops_at
@@ -59,11 +59,13 @@ impl World {
             return false;
         }
         match self.jobs[job_at].work.clone() {
-            ringfence_core::Job::Step { step, .. } => {
+            ringfence_core::Job::Step { step, movable, .. } => {
                 // The answer that it acts upon may be as old as its last sign of life.
                 let is_fresh = self.real - self.told_at <= RENEWED_AFTER;
-                let is_safe = !self.site.harm() || is_fresh || judge::is_excused(self, &self.state);
-                self.cloud.command(&step, is_safe);
+                let is_excused = is_fresh || judge::is_excused(self, &self.state);
+                let site = &self.site;
+                self.cloud
+                    .command(&step, movable, |uses| is_excused || !site.may_spoil(uses));
             }
             ringfence_core::Job::Fencing { kind, method } => self.act(job_at, kind, &method.name),
         }
@@ -91,7 +93,7 @@ impl World {
             return None;
         }
         let (outcome, shown, finding) = match &job.work {
-            ringfence_core::Job::Step { step, .. } => self.cloud.report(step),
+            ringfence_core::Job::Step { step, movable, .. } => self.cloud.report(step, *movable),
             ringfence_core::Job::Fencing { kind, method } => {
                 let (outcome, shown) = self.site.report(*kind, &method.name);
                 (outcome, shown, None)
@@ -135,11 +137,15 @@ impl World {
     /// Message, claim, command, observation, result: the whole way of one attempt.
     pub fn work(&mut self, index: usize) {
         let job = self.deliver(index, "worker-1").expect("the claim is granted");
+        self.carry_out(job);
+    }
+
+    fn carry_out(&mut self, job: usize) {
         assert!(self.command(job));
         self.complete(job);
     }
 
-    /// Does everything that was sent and is still wanted, as an honest worker would.
+    /// Does everything that was sent and is still wanted, as an honest worker would. What was sent while more was proven is not granted.
     pub fn work_off(&mut self) {
         let mut next = 0;
         while next < self.sent.len() {
@@ -149,8 +155,9 @@ impl World {
                 .operation
                 .as_ref()
                 .and_then(|operation| operation.find(attempt));
-            if open.is_some_and(|(_, a)| matches!(a.state, AttemptStatus::Dispatched { .. })) {
-                self.work(next);
+            let is_open = open.is_some_and(|(_, a)| matches!(a.state, AttemptStatus::Dispatched { .. }));
+            if is_open && let Ok(job) = self.deliver(next, "worker-1") {
+                self.carry_out(job);
             }
             next += 1;
         }

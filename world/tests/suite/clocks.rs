@@ -29,9 +29,56 @@ fn after_a_clock_was_set_back_no_operation_waits_for_the_former_time() {
     world.tick();
     assert!(world.wake_at.unwrap() <= world.now + TimeDelta::seconds(15));
     world.see(FailureState::Unreachable).unwrap();
-    world.pass(1_000);
+    // A claim of the ten seconds after that may be one of the former time.
+    world.pass(11_500);
     world.work_off();
     assert!(is_open(&world));
+}
+
+#[test]
+fn power_that_was_read_for_a_claim_from_before_the_clock_was_set_is_read_again() {
+    for seconds in [-40, 40] {
+        let mut world = lost(power_plan(), policy());
+        world.fence().unwrap();
+        let job = world.deliver(0, "worker-1").unwrap();
+        assert!(world.command(job));
+        world.pass(2_500);
+        let off = world.finish(job).unwrap();
+        world.site.restore_power();
+        world.pass(6_000);
+        set_clock(&mut world, seconds);
+        world.see(FailureState::Up).unwrap();
+        world.told_boot = world.site.boot;
+        world.told_alive_at = world.real;
+        world.pass(4_000);
+        world.deliver_result(off);
+        assert!(!world.is_fenced() && !is_open(&world), "it runs since");
+        let operation = world.state.operation.as_ref().unwrap();
+        assert!(operation.status.is_live(), "{}", operation.detail);
+        world.pass(12_000);
+        world.work_off();
+        assert!(world.is_fenced());
+        assert_eq!(world.violation, None);
+    }
+}
+
+#[test]
+fn a_sign_of_life_from_before_the_clock_was_set_back_ends_a_proof_whatever_its_date() {
+    let mut world = lost(power_plan(), policy());
+    world.fence().unwrap();
+    work(&mut world);
+    assert!(is_open(&world));
+    world.pass(1_000);
+    world.site.restore_power();
+    world.pass(8_000);
+    set_clock(&mut world, -15);
+    // The source heard it 4 s ago: its date is one of before the reading, by the clock of then.
+    world.say("monitor", FailureState::Up, 4_000, None).unwrap();
+    world.told_boot = world.site.boot;
+    world.told_alive_at = world.real;
+    world.pass(60_000);
+    world.see(FailureState::Unreachable).unwrap();
+    assert!(!is_open(&world), "it ran after it had been read as off");
 }
 
 #[test]

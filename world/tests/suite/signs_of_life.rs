@@ -3,6 +3,7 @@
 use ringfence_core::{FailureState, FencingKind, ProofKind, Refusal};
 use ringfence_world::World;
 use ringfence_world::plans::{cut_off_plan, plan, policy, power_plan, task};
+use ringfence_world::search::Word;
 
 use crate::{is_open, lost, work};
 
@@ -50,6 +51,23 @@ fn a_late_report_of_up_from_before_the_proof_changes_nothing() {
     world.pass(10_000);
     world.say("monitor", FailureState::Up, 20_000, None).unwrap();
     assert!(is_open(&world));
+}
+
+#[test]
+fn a_word_that_is_read_after_the_host_was_seen_up_and_fell_silent_again_is_refused() {
+    let mut world = lost(power_plan(), policy());
+    let word = Word::written(&mut world);
+    world.pass(2_000);
+    world.site.restore_power();
+    world.pass(6_000);
+    world.told_boot = world.site.boot;
+    world.told_alive_at = world.real;
+    world.see(FailureState::Up).unwrap();
+    world.pass(60_000);
+    world.see(FailureState::Unreachable).unwrap();
+    word.is_heard(&mut world);
+    assert!(!is_open(&world), "the host runs");
+    assert!(!world.is_fenced());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `POST /kubernetes/filter`: which of these nodes may get a pod, from memory. The protocol is the scheduler's, for its extenders.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use actix_web::{HttpResponse, web};
 use ringfence_scheduler_hook::Hook;
@@ -75,6 +76,10 @@ pub(crate) struct ExtenderFilterResult<'a> {
     #[serde(serialize_with = "by_name")]
     #[schema(value_type = std::collections::BTreeMap<String, String>)]
     failed_and_unresolvable_nodes: &'a [(&'a str, &'a str)],
+    /// As `FailedAndUnresolvableNodes`, for schedulers that do not know it
+    #[serde(serialize_with = "by_name")]
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    failed_nodes: &'a [(&'a str, &'a str)],
     /// Empty
     error: &'static str,
 }
@@ -114,10 +119,12 @@ pub(crate) async fn filter(
     let snapshot = hook.snapshot()?;
     let filtered = hook.filter(&snapshot, &cluster, names.iter().map(AsRef::as_ref));
     let nodes = args.nodes.as_ref().filter(|_| args.node_names.is_none());
-    let is_refused = |name: &str| filtered.refused.iter().any(|(refused, _)| *refused == name);
     let items = nodes.map(|nodes| {
+        let refused: HashSet<&str> = filtered.refused.iter().map(|(name, _)| *name).collect();
         let all = nodes.items.iter().zip(&names);
-        let allowed = all.filter(|(_, name)| !is_refused(name)).map(|(node, _)| *node);
+        let allowed = all
+            .filter(|(_, name)| !refused.contains(name.as_ref()))
+            .map(|(node, _)| *node);
         Items {
             items: allowed.collect(),
         }
@@ -128,8 +135,10 @@ pub(crate) async fn filter(
             node_names: items.is_none().then_some(&filtered.allowed),
             nodes: items,
             failed_and_unresolvable_nodes: &filtered.refused,
+            failed_nodes: &filtered.refused,
             error: "",
         });
+    hook.confirm(&filtered).await?;
     // Last of all: what has grown too old meanwhile does not go out.
     hook.require_fresh(&snapshot)?;
     Ok(answer)

@@ -87,6 +87,7 @@ pub(crate) async fn filter(
     let hosts = question.hosts.iter().map(|host| &*host.0);
     let filtered = hook.filter(&snapshot, &question.cloud.0, hosts);
     let answer = answer(&filtered);
+    hook.confirm(&filtered).await?;
     // Last of all: what has grown too old meanwhile does not go out.
     hook.require_fresh(&snapshot)?;
     Ok(answer)

@@ -22,6 +22,8 @@ pub(crate) struct ExplanationView {
     pub host: HostView,
     /// The verdict over the reports of all sources, and why.
     pub seen: SeenView,
+    /// Since when the host's cloud or cluster has not named it, which proves nothing; null if it does, or the host has none.
+    pub left_at: Option<DateTime<Utc>>,
     /// The gates now.
     pub gates: GatesView,
     /// What the live operation waits for, or why it stands where it does; null if no operation holds the host.
@@ -68,6 +70,7 @@ impl ExplanationView {
         Self {
             host: row.into(),
             seen: explanation.seen.into(),
+            left_at: run.left_at,
             gates: explanation.gates.clone().into(),
             waits_for: explanation.waits_for.clone(),
             fence: FencePreviewView::new(&run, &explanation),

@@ -3,33 +3,36 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use kube::Api;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::super::{Cluster, faults};
-use super::trying;
-use crate::{BackendError, GateState, Preflight, SeenGate};
+use super::super::{Cluster, GateNames, faults};
+use super::words;
+use crate::{BackendError, GateState, SeenGate};
 
 /// The names of the policies, each of which is the name of its binding too.
-const GATES: [&str; 7] = [
-    "ringfence-pods",
+const GATES: [&str; 8] = [
+    PODS,
     "ringfence-pod-phases",
     "ringfence-node-deletion",
-    "ringfence-out-of-service",
-    "ringfence-node-volumes",
-    "ringfence-volume-attachments",
+    OUT_OF_SERVICE,
+    NODE_VOLUMES,
+    ATTACHMENTS,
     "ringfence-gate-object",
+    words::POLICY,
 ];
-/// The name of the webhooks' object.
-const WEBHOOKS: &str = "ringfence";
-const PAGE: &str = "docs/kubernetes-gates.md";
+pub(super) const PODS: &str = "ringfence-pods";
+pub(super) const OUT_OF_SERVICE: &str = "ringfence-out-of-service";
+/// The gate of what the attach-detach controller does by force.
+pub(super) const NODE_VOLUMES: &str = "ringfence-node-volumes";
+pub(super) const ATTACHMENTS: &str = "ringfence-volume-attachments";
 
 /// A policy and its binding, as they are shipped.
-struct Shipped {
+pub(super) struct Shipped {
     policy: Value,
     binding: Value,
 }
@@ -47,75 +50,32 @@ pub(in crate::kubernetes) async fn installed(cluster: &Cluster) -> Result<Vec<Se
     if !is_available {
         return Ok(all_are(GateState::NotAvailable));
     }
-    let text = cluster.gate_names(None).await?.policies()?;
+    let documents = documents(&cluster.gate_names(None).await?)?;
     let mut gates = Vec::new();
     for name in GATES {
-        let shipped = shipped(cluster, &text, name)?;
+        let shipped = shipped(cluster, &documents, name)?;
         let state = compare(cluster, name, &shipped).await?;
         gates.push(SeenGate { name, state });
     }
     Ok(gates)
 }
 
-/// The gates for the checks before they are needed: whether they are there, and whether each holds a request that changes nothing.
-pub(in crate::kubernetes) async fn preflight(cluster: &Cluster) -> Result<Vec<Preflight>, BackendError> {
-    if !cluster.version().await?.has_policies() {
-        return Ok(vec![webhooks(cluster).await?]);
-    }
-    let gates = installed(cluster).await?;
-    let mut found: Vec<Preflight> = gates.iter().map(|gate| tell(cluster, gate)).collect();
-    found.extend(trying::all(cluster, &gates).await?);
-    Ok(found)
-}
-
-fn tell(cluster: &Cluster, gate: &SeenGate) -> Preflight {
-    let (of, name) = (&cluster.settings().name, gate.name);
-    let apply = format!("ringfence kubernetes gates {of} | kubectl apply -f -; see {PAGE}");
-    match &gate.state {
-        GateState::Installed => Preflight::Good(format!("{of}: the gate {name} is installed and unchanged")),
-        GateState::Missing => Preflight::Warning(
-            format!("{of}: the gate {name} is not installed, and holds nothing"),
-            apply,
-        ),
-        GateState::Changed(what) => {
-            Preflight::Warning(format!("{of}: the gate {name} was changed: {what}"), apply)
-        }
-        GateState::NotAvailable => {
-            Preflight::Warning(format!("{of}: the gate {name} is not available"), PAGE.to_owned())
-        }
-    }
-}
-
-async fn webhooks(cluster: &Cluster) -> Result<Preflight, BackendError> {
-    let of = &cluster.settings().name;
-    let is_there = get::<ValidatingWebhookConfiguration>(cluster, WEBHOOKS)
-        .await?
-        .is_some();
-    Ok(if is_there {
-        Preflight::Good(format!(
-            "{of}: its version has no admission policies; the webhooks hold while the scheduler hook runs"
-        ))
-    } else {
-        Preflight::Warning(
-            format!("{of}: its version has no admission policies, and no webhook {WEBHOOKS} is installed"),
-            format!(
-                "ringfence kubernetes webhooks {of} | kubectl apply -f -; or upgrade to 1.30 or later; see {PAGE}"
-            ),
-        )
+/// The policies and bindings as they are shipped.
+pub(super) fn documents(names: &GateNames) -> Result<Vec<Value>, BackendError> {
+    serde_saphyr::from_multiple(&names.policies()?).map_err(|error| BackendError::Settings {
+        platform: faults::label(&names.cluster),
+        why: format!("the policies that are shipped cannot be read: {error}"),
     })
 }
 
-fn shipped(cluster: &Cluster, text: &str, name: &str) -> Result<Shipped, BackendError> {
-    let unreadable = |why: String| BackendError::Settings {
-        platform: faults::label(&cluster.settings().name),
-        why,
-    };
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| unreadable(error.to_string()))?;
+pub(super) fn shipped(cluster: &Cluster, documents: &[Value], name: &str) -> Result<Shipped, BackendError> {
     let find = |kind: &str| {
         let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name;
         let found = documents.iter().find(is_it).cloned();
-        found.ok_or_else(|| unreadable(format!("the policies have no {kind} {name}")))
+        found.ok_or_else(|| BackendError::Settings {
+            platform: faults::label(&cluster.settings().name),
+            why: format!("the policies that are shipped have no {kind} {name}"),
+        })
     };
     Ok(Shipped {
         policy: find("ValidatingAdmissionPolicy")?,
@@ -123,11 +83,20 @@ fn shipped(cluster: &Cluster, text: &str, name: &str) -> Result<Shipped, Backend
     })
 }
 
-async fn compare(cluster: &Cluster, name: &str, shipped: &Shipped) -> Result<GateState, BackendError> {
+pub(super) async fn compare(
+    cluster: &Cluster,
+    name: &str,
+    shipped: &Shipped,
+) -> Result<GateState, BackendError> {
     let policy = get::<ValidatingAdmissionPolicy>(cluster, name).await?;
     let binding = get::<ValidatingAdmissionPolicyBinding>(cluster, name).await?;
-    let (Some(policy), Some(binding)) = (policy, binding) else {
+    let Some(policy) = policy else {
         return Ok(GateState::Missing);
+    };
+    let Some(binding) = binding else {
+        return Ok(GateState::Changed(
+            "it has no binding, and holds nothing".to_owned(),
+        ));
     };
     let of_policy =
         difference(&policy, &shipped.policy).map(|field| format!("{field} of the policy differs"));
@@ -138,7 +107,7 @@ async fn compare(cluster: &Cluster, name: &str, shipped: &Shipped) -> Result<Gat
         .map_or(GateState::Installed, GateState::Changed))
 }
 
-/// The first field of what is wanted that differs. What is shipped is read as an object too, so that one spelling of both is compared.
+/// The first field that differs. What is shipped is read as an object too, so that one spelling of both is compared.
 fn difference<K: DeserializeOwned + Serialize>(found: &K, shipped: &Value) -> Option<String> {
     let spec = |object: &K| {
         serde_json::to_value(object)
@@ -146,18 +115,33 @@ fn difference<K: DeserializeOwned + Serialize>(found: &K, shipped: &Value) -> Op
             .map(|mut value| value["spec"].take())
     };
     let shipped: Option<K> = serde_json::from_value(shipped.clone()).ok();
-    let (Some(Value::Object(found)), Some(Value::Object(shipped))) =
-        (spec(found), shipped.as_ref().and_then(spec))
-    else {
+    let (Some(found), Some(shipped)) = (spec(found), shipped.as_ref().and_then(spec)) else {
         return Some("spec".to_owned());
     };
-    let mut fields = found.keys().chain(shipped.keys());
-    fields
-        .find(|field| found.get(*field) != shipped.get(*field))
-        .map(|field| format!("spec.{field}"))
+    first_difference(&found, &shipped, "spec")
 }
 
-async fn get<K>(cluster: &Cluster, name: &str) -> Result<Option<K>, BackendError>
+/// The path of the first value that differs. Lists of different lengths differ as a whole.
+fn first_difference(found: &Value, shipped: &Value, at: &str) -> Option<String> {
+    match (found, shipped) {
+        (Value::Object(found), Value::Object(shipped)) => {
+            let mut fields = found.keys().chain(shipped.keys());
+            let of = |all: &Map<String, Value>, field| all.get(field).cloned().unwrap_or_default();
+            fields.find_map(|field| {
+                first_difference(&of(found, field), &of(shipped, field), &format!("{at}.{field}"))
+            })
+        }
+        (Value::Array(found), Value::Array(shipped)) if found.len() == shipped.len() => {
+            let mut pairs = found.iter().zip(shipped).enumerate();
+            pairs.find_map(|(number, (found, shipped))| {
+                first_difference(found, shipped, &format!("{at}[{number}]"))
+            })
+        }
+        _ => (found != shipped).then(|| at.to_owned()),
+    }
+}
+
+pub(super) async fn get<K>(cluster: &Cluster, name: &str) -> Result<Option<K>, BackendError>
 where
     K: kube::Resource<DynamicType = (), Scope = k8s_openapi::ClusterResourceScope>
         + Clone
@@ -174,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::Platform;
-    use crate::kubernetes::{ClusterSettings, GateNames};
+    use crate::kubernetes::{ClusterSettings, ClusterUses};
 
     fn cluster() -> Cluster {
         Cluster::new(ClusterSettings {
@@ -182,31 +166,34 @@ mod tests {
             kubeconfig: None,
             context: None,
             namespace: "ringfence".to_owned(),
+            fenced_storage: Vec::new(),
+            volumes: crate::kubernetes::VolumeSettings::default(),
             gate: "ringfence-gate".to_owned(),
             timeout: std::time::Duration::from_secs(1),
             down_after: std::time::Duration::from_secs(20),
             ready_for: std::time::Duration::ZERO,
+            uses: ClusterUses::default(),
         })
     }
 
-    fn text() -> String {
-        let names = GateNames {
+    fn names() -> GateNames {
+        GateNames {
             cluster: "east".to_owned(),
             namespace: "ringfence".to_owned(),
             gate: "ringfence-gate".to_owned(),
             account: "system:serviceaccount:ringfence:ringfence".to_owned(),
-        };
-        names.policies().unwrap()
+        }
     }
 
     #[test]
     fn every_gate_is_in_the_file_and_equals_itself() {
         let cluster = cluster();
         assert_eq!(cluster.kind(), Backend::Kubernetes);
-        let policies = text().matches("kind: ValidatingAdmissionPolicy\n").count();
+        let policies = names().policies().unwrap();
+        let policies = policies.matches("kind: ValidatingAdmissionPolicy\n").count();
         assert_eq!(policies, GATES.len());
         for name in GATES {
-            let shipped = shipped(&cluster, &text(), name).unwrap();
+            let shipped = shipped(&cluster, &documents(&names()).unwrap(), name).unwrap();
             let policy: ValidatingAdmissionPolicy = serde_json::from_value(shipped.policy.clone()).unwrap();
             let binding: ValidatingAdmissionPolicyBinding =
                 serde_json::from_value(shipped.binding.clone()).unwrap();
@@ -217,24 +204,24 @@ mod tests {
 
     #[test]
     fn a_policy_that_holds_less_is_seen() {
-        let shipped = shipped(&cluster(), &text(), "ringfence-pods").unwrap();
+        let shipped = shipped(&cluster(), &documents(&names()).unwrap(), "ringfence-pods").unwrap();
         let read = |value: Value| -> ValidatingAdmissionPolicy { serde_json::from_value(value).unwrap() };
         for (pointer, value, field) in [
             ("/spec/failurePolicy", "Ignore".into(), "spec.failurePolicy"),
             (
                 "/spec/matchConditions/0/expression",
                 "false".into(),
-                "spec.matchConditions",
+                "spec.matchConditions[0].expression",
             ),
             (
                 "/spec/matchConstraints/namespaceSelector",
                 serde_json::json!({ "matchLabels": { "a": "b" } }),
-                "spec.matchConstraints",
+                "spec.matchConstraints.namespaceSelector.matchLabels",
             ),
             (
                 "/spec/validations/0/expression",
                 "true".into(),
-                "spec.validations",
+                "spec.validations[0].expression",
             ),
         ] {
             let mut changed = shipped.policy.clone();
@@ -251,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_binding_that_only_warns_is_seen() {
-        let shipped = shipped(&cluster(), &text(), "ringfence-pods").unwrap();
+        let shipped = shipped(&cluster(), &documents(&names()).unwrap(), "ringfence-pods").unwrap();
         let mut changed = shipped.binding.clone();
         changed["spec"]["validationActions"] = serde_json::json!(["Warn"]);
         let binding: ValidatingAdmissionPolicyBinding = serde_json::from_value(changed).unwrap();
         let field = difference(&binding, &shipped.binding);
-        assert_eq!(field.as_deref(), Some("spec.validationActions"));
+        assert_eq!(field.as_deref(), Some("spec.validationActions[0]"));
     }
 }

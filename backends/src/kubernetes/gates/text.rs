@@ -1,10 +1,22 @@
 //! The policies, for one cluster. Their file is the one that the Helm chart holds too.
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+
 use super::super::faults;
 use crate::BackendError;
 
 const POLICIES: &str = include_str!("../../../../deploy/kubernetes/gates.yaml");
 const WEBHOOKS: &str = include_str!("../../../../deploy/kubernetes/webhooks.yaml");
+
+/// The webhooks as they are shipped, with the words of no cluster.
+pub(super) fn shipped_webhooks() -> Result<ValidatingWebhookConfiguration, BackendError> {
+    // What stands for the authority is no base64.
+    let text = WEBHOOKS.replace("RINGFENCE_AUTHORITY", "''");
+    serde_saphyr::from_str(&text).map_err(|error| BackendError::Settings {
+        platform: faults::label(""),
+        why: format!("the webhooks that are shipped cannot be read: {error}"),
+    })
+}
 
 /// The names that differ between clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]

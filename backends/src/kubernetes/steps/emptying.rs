@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::Api;
 use kube::api::DeleteParams;
+use kube::{Api, ResourceExt};
+use ringfence_core::{Finding, MAX_LISTED};
 use tokio::time::Instant;
 
 use super::Done;
-use super::listing::goes;
+use super::listing::workload;
 use super::node::NodeOf;
 use crate::BackendError;
 
@@ -41,7 +42,8 @@ impl Left {
 }
 
 impl NodeOf<'_> {
-    /// Waits until no pod that has to go is there, and no volume is attached for one; removes attachments that the cluster leaves.
+    /// Waits until no volume is attached that no pod of the node needs; removes attachments that the cluster leaves. Names the pods that have to
+    /// go and are there: those that have come since the last listing, beside those that stay by the segment's policy.
     pub(super) async fn empty(&self) -> Result<Done, BackendError> {
         let begun = Instant::now();
         let acts = self.cluster.version().await?.has_out_of_service();
@@ -51,9 +53,14 @@ impl NodeOf<'_> {
             Duration::ZERO
         };
         loop {
-            let left = self.left(goes).await?;
+            let pods = self.sorted_pods().await?;
+            let here = pods.leaving.iter().take(MAX_LISTED);
+            let here = here.map(|pod| workload(pod, &[])).collect();
+            let bound: Vec<Pod> = pods.leaving.into_iter().chain(pods.staying).collect();
+            let left = self.left(&[], &bound).await?;
             let Some(told) = left.told() else {
-                return Ok(Done::So(format!("no pod and no volume is left on {}", self.name)));
+                let detail = format!("no volume is attached to {} that no pod there needs", self.name);
+                return Ok(Done::Found(detail, Finding::Workloads(here)));
             };
             if !self.has_time() {
                 return Ok(Done::NotYet(told, None));
@@ -68,7 +75,9 @@ impl NodeOf<'_> {
     /// Waits until a host that has returned has nothing of before: no pod that is being removed, and no volume attached for one.
     pub(super) async fn is_clean(&self) -> Result<Done, BackendError> {
         loop {
-            let left = self.left(|pod| pod.metadata.deletion_timestamp.is_some()).await?;
+            let is_going = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+            let (going, staying): (Vec<Pod>, Vec<Pod>) = self.pods().await?.into_iter().partition(is_going);
+            let left = self.left(&going, &staying).await?;
             let Some(told) = left.told() else {
                 return Ok(Done::So(format!(
                     "no pod of before and no volume is left on {}",
@@ -82,12 +91,11 @@ impl NodeOf<'_> {
         }
     }
 
-    async fn left(&self, has_to_go: impl Fn(&Pod) -> bool) -> Result<Left, BackendError> {
-        let pods = self.pods().await?;
-        let (going, staying): (Vec<&Pod>, Vec<&Pod>) = pods.iter().partition(|pod| has_to_go(pod));
+    async fn left(&self, going: &[Pod], staying: &[Pod]) -> Result<Left, BackendError> {
+        let attachments = self.needless_attachments(staying).await?;
         Ok(Left {
             pods: going.len(),
-            attachments: self.needless_attachments(&staying).await?,
+            attachments: attachments.iter().map(ResourceExt::name_any).collect(),
         })
     }
 

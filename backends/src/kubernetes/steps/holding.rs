@@ -1,10 +1,13 @@
 //! Keeping pods off a node, and telling the cluster that the node is down.
 
 use k8s_openapi::api::core::v1::Taint;
+use kube::ResourceExt;
+use ringfence_core::{EvacuationPolicy, MAX_LISTED, Movable};
 
 use super::Done;
-use super::node::{Marks, NodeOf, is_ours};
+use super::node::{Marks, NodeOf, noted};
 use crate::BackendError;
+use crate::kubernetes::hosts::HOST;
 use crate::kubernetes::objects::{NodeObject, Ready, ready};
 use crate::kubernetes::sightings::SeenMarks;
 
@@ -17,6 +20,9 @@ const NO_EXECUTE: &str = "NoExecute";
 const CORDONED: &str = "ringfence.io/cordoned";
 /// Written on a node that was in service before.
 const TAKEN_OUT: &str = "ringfence.io/out-of-service";
+const YES: &str = "true";
+/// It is back in service, and not released yet.
+const ENDED: &str = "ended";
 
 fn taint(key: &str, value: Option<&str>) -> Taint {
     Taint {
@@ -37,7 +43,7 @@ fn has(taints: &[Taint], key: &str) -> bool {
 pub(super) fn hold(_: &NodeObject, marks: &mut Marks) {
     if !marks.unschedulable {
         marks.unschedulable = true;
-        marks.own(CORDONED, true);
+        marks.note(CORDONED, Some(YES));
     }
     if !has(&marks.taints, FENCED) {
         marks.taints.push(taint(FENCED, None));
@@ -49,30 +55,34 @@ pub(super) fn take_out(node: &NodeObject, marks: &mut Marks) {
     hold(node, marks);
     if !has(&marks.taints, OUT_OF_SERVICE) {
         marks.taints.push(taint(OUT_OF_SERVICE, Some("nodeshutdown")));
-        marks.own(TAKEN_OUT, true);
+        marks.note(TAKEN_OUT, Some(YES));
     }
 }
 
-/// That it was ours stays written down until the node is released: an attempt that ends in between is followed by one that knows it.
-fn put_back(node: &NodeObject, marks: &mut Marks) {
-    if is_ours(node, TAKEN_OUT) {
-        marks.taints.retain(|taint| taint.key != OUT_OF_SERVICE);
+/// That it was ours stays written down until the node is released: an attempt that ends in between is followed by one that knows it. What
+/// others have set meanwhile is not put back again.
+pub(super) fn put_back(node: &NodeObject, marks: &mut Marks) {
+    if is_taken_out(node) {
+        let is_ours = |taint: &Taint| taint.key == OUT_OF_SERVICE && taint.effect == NO_EXECUTE;
+        marks.taints.retain(|taint| !is_ours(taint));
+        marks.note(TAKEN_OUT, Some(ENDED));
     }
 }
 
-fn release(node: &NodeObject, marks: &mut Marks) {
+/// Takes the taint away, and the cordon if it is Ringfence's.
+pub(super) fn release(node: &NodeObject, marks: &mut Marks) {
     marks.taints.retain(|taint| taint.key != FENCED);
-    if is_ours(node, CORDONED) {
+    if noted(node, CORDONED).is_some() {
         marks.unschedulable = false;
-        marks.own(CORDONED, false);
+        marks.note(CORDONED, None);
     }
-    if is_ours(node, TAKEN_OUT) {
-        marks.own(TAKEN_OUT, false);
+    if was_taken_out(node) {
+        marks.note(TAKEN_OUT, None);
     }
 }
 
 impl NodeOf<'_> {
-    fn no_node(&self) -> Done {
+    pub(super) fn no_node(&self) -> Done {
         Done::So(format!(
             "{} has no node {}",
             self.cluster.settings().name,
@@ -92,10 +102,25 @@ impl NodeOf<'_> {
     }
 
     /// After FENCED. The cluster's gates are opened first: they hold the taint, and what the cluster does because of it. A cluster that does
-    /// not act on the taint is not given it.
-    pub(super) async fn mark_down(&self) -> Result<Done, BackendError> {
+    /// not act on the taint is not given it, nor one that would remove a pod because of it that has to stay. Before an evacuation all have to.
+    pub(super) async fn mark_down(
+        &self,
+        evacuation: Option<&EvacuationPolicy>,
+    ) -> Result<Done, BackendError> {
+        if self.movable != Movable::All {
+            // The cluster lets go of all pods of a node, or of none, and its gates of those that are named.
+            let names = self.names_of_going().await?;
+            self.gate().open_for(self.movable, names).await?;
+            self.forget_volumes_in_use().await?;
+            return self.isolate().await;
+        }
         self.gate().open().await?;
-        if !self.cluster.version().await?.has_out_of_service() {
+        let acts = self.cluster.version().await?.has_out_of_service();
+        let leaves_all = match evacuation {
+            Some(policy) if acts => !self.keeps_some(policy).await?,
+            _ => false,
+        };
+        if !leaves_all {
             let done = self.isolate().await?;
             self.forget_volumes_in_use().await?;
             return Ok(done);
@@ -106,14 +131,17 @@ impl NodeOf<'_> {
         Ok(Done::So(format!("{} is out of service", self.name)))
     }
 
-    /// Takes the node back into service, where Ringfence has taken it out. `false` if the cluster has no such node.
-    pub(super) async fn put_back_into_service(&self) -> Result<bool, BackendError> {
-        Ok(self.mark(put_back).await?.is_some())
-    }
-
-    /// Takes the taint away, and the cordon if it is Ringfence's.
-    pub(super) async fn release(&self) -> Result<bool, BackendError> {
-        Ok(self.mark(release).await?.is_some())
+    /// What may go while the node is cut off from some of its storage alone, as the gates know it.
+    async fn names_of_going(&self) -> Result<impl Iterator<Item = String> + use<>, BackendError> {
+        let pods = self.sorted_pods().await?;
+        let attachments = self.needless_attachments(&pods.staying).await?;
+        let volumes = self.volumes_without_use().await?;
+        let pods = pods.leaving.into_iter().filter_map(|pod| pod.uid());
+        let attachments = attachments.into_iter().filter_map(|one| one.uid());
+        Ok(pods
+            .take(MAX_LISTED)
+            .chain(attachments.take(MAX_LISTED))
+            .chain(volumes.into_iter().take(MAX_LISTED)))
     }
 }
 
@@ -122,14 +150,26 @@ pub(in crate::kubernetes) fn marks(node: &NodeObject) -> SeenMarks {
     let taints = &node.spec.taints;
     SeenMarks {
         version: node.metadata.resource_version.clone(),
+        is_host: noted(node, HOST).is_some(),
         is_isolated: node.spec.unschedulable && has(taints, FENCED),
-        was_put_back: is_ours(node, TAKEN_OUT) && !has(taints, OUT_OF_SERVICE) && ready(node) != Ready::Yes,
+        was_put_back: is_taken_out(node) && !has(taints, OUT_OF_SERVICE) && ready(node) != Ready::Yes,
     }
 }
 
-/// Whether Ringfence has taken the node out of service and has not released it since.
+/// Whether Ringfence has taken the node out of service, and has not put it back.
+pub(super) fn is_taken_out(node: &NodeObject) -> bool {
+    noted(node, TAKEN_OUT).is_some_and(|noted| noted != ENDED)
+}
+
+/// Whether Ringfence has taken the node out of service, and has not released it since.
 pub(super) fn was_taken_out(node: &NodeObject) -> bool {
-    is_ours(node, TAKEN_OUT)
+    noted(node, TAKEN_OUT).is_some()
+}
+
+/// Whether a taint stands by which the cluster acts, and which Ringfence has not set: of whichever effect.
+pub(super) fn is_tainted_by_others(node: &NodeObject) -> bool {
+    let mut taints = node.spec.taints.iter();
+    !is_taken_out(node) && taints.any(|taint| taint.key == OUT_OF_SERVICE)
 }
 
 #[cfg(test)]
@@ -182,6 +222,43 @@ mod tests {
         });
         assert!(after.taints.is_empty() && !after.unschedulable);
         assert!(after.annotations.values().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_node_that_is_back_in_service_is_not_taken_out_by_the_way() {
+        let taken_out = |node: &NodeObject| noted(node, TAKEN_OUT).map(str::to_owned);
+        let mut node = node(vec![taint(FENCED, None)], true, &[TAKEN_OUT]);
+        assert!(marks(&node).was_put_back, "others have taken the taint away");
+        let after = changed(&node, put_back);
+        let ended = after.annotations[TAKEN_OUT].clone().unwrap();
+        node.metadata.annotations = Some([(TAKEN_OUT.to_owned(), ended)].into());
+        assert!(taken_out(&node).is_some(), "it is not released");
+        assert!(!marks(&node).was_put_back);
+        // A taint of this time is another program's, and an evacuation makes it Ringfence's again only where there is none.
+        node.spec.taints.push(taint(OUT_OF_SERVICE, None));
+        assert!(is_tainted_by_others(&node));
+        assert_eq!(changed(&node, put_back).taints, node.spec.taints);
+        assert!(changed(&node, take_out).annotations.is_empty());
+        node.spec.taints.pop();
+        assert_eq!(
+            changed(&node, take_out).annotations[TAKEN_OUT].as_deref(),
+            Some(YES)
+        );
+    }
+
+    #[test]
+    fn a_taint_of_another_effect_is_not_ours() {
+        let theirs = Taint {
+            effect: "NoSchedule".to_owned(),
+            ..taint(OUT_OF_SERVICE, Some("by-hand"))
+        };
+        let once = changed(&node(vec![theirs.clone()], false, &[]), take_out);
+        let node = node(once.taints, true, &[CORDONED, TAKEN_OUT]);
+        let after = changed(&node, |node, marks| {
+            put_back(node, marks);
+            release(node, marks);
+        });
+        assert_eq!(after.taints, [theirs]);
     }
 
     #[test]

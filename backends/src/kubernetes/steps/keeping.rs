@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ringfence_core::Movable;
+
 use super::holding::{hold, take_out};
 use super::node::NodeOf;
 use crate::kubernetes::Cluster;
@@ -23,7 +25,7 @@ pub(in crate::kubernetes) async fn keep(
 }
 
 fn lacks(seen: &SeenMarks, host: KeptHost<'_>) -> bool {
-    !seen.is_isolated || (seen.was_put_back && host.may_evacuate)
+    !seen.is_isolated || (seen.was_put_back && host.movable == Some(Movable::All))
 }
 
 async fn put_back(cluster: &Cluster, host: KeptHost<'_>, seen: &SeenMarks) -> Result<(), BackendError> {
@@ -31,6 +33,7 @@ async fn put_back(cluster: &Cluster, host: KeptHost<'_>, seen: &SeenMarks) -> Re
         cluster,
         name: host.host,
         generation: host.generation,
+        movable: Movable::All,
         time: TimeGiven::of(Duration::ZERO),
     };
     let Some(node) = of.read().await? else {
@@ -39,7 +42,7 @@ async fn put_back(cluster: &Cluster, host: KeptHost<'_>, seen: &SeenMarks) -> Re
     if node.metadata.resource_version != seen.version {
         return Ok(());
     }
-    let change = if seen.was_put_back && host.may_evacuate {
+    let change = if seen.was_put_back && host.movable == Some(Movable::All) {
         take_out
     } else {
         hold

@@ -1,9 +1,10 @@
 //! The pods of a node, and which of them go when the node is FENCED.
 
 use k8s_openapi::api::core::v1::{Pod, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
-use ringfence_core::{Finding, MAX_LISTED, Workload, WorkloadState};
+use ringfence_core::{Finding, MAX_LISTED, MAX_NAME_CHARS, Movable, Workload, WorkloadState};
 
 use super::Done;
 use super::holding::FENCED;
@@ -33,15 +34,25 @@ impl NodeOf<'_> {
     }
 
     pub(super) async fn list(&self, metadata_keys: &[String]) -> Result<Done, BackendError> {
-        let pods = self.pods().await?;
-        let going: Vec<&Pod> = pods.iter().filter(|pod| goes(pod)).collect();
-        let detail = format!(
-            "{} of {} pods on {} have to go",
-            going.len(),
-            pods.len(),
+        let pods = self.sorted_pods().await?;
+        let (leaving, staying) = (pods.leaving.len(), pods.staying.len());
+        let mut detail = format!(
+            "{leaving} of {} pods on {} have to go",
+            leaving + staying,
             self.name
         );
-        let workloads = going.into_iter().take(MAX_LISTED);
+        if pods.held_back > 0 {
+            let only = match self.movable {
+                Movable::All => "",
+                Movable::OnFencedStorage => "from the storage of the other pods",
+                Movable::WithoutVolumes => "from the network",
+            };
+            detail.push_str(&format!(
+                "; {} stay, since the host is cut off {only} alone",
+                pods.held_back
+            ));
+        }
+        let workloads = pods.leaving.iter().take(MAX_LISTED);
         let workloads = workloads.map(|pod| workload(pod, metadata_keys)).collect();
         Ok(Done::Found(detail, Finding::Workloads(workloads)))
     }
@@ -60,8 +71,7 @@ fn is_over(pod: &Pod) -> bool {
 
 /// Its controller would make it again, for this node.
 fn is_of_daemon_set(pod: &Pod) -> bool {
-    let mut owners = pod.owner_references().iter();
-    owners.any(|owner| owner.kind == "DaemonSet" && owner.controller == Some(true))
+    controller(pod).is_some_and(|owner| owner.kind == "DaemonSet")
 }
 
 /// Whether it may stay on a node with our taint for ever.
@@ -83,7 +93,7 @@ fn tolerates(pod: &Pod) -> bool {
         .is_some_and(|all| all.iter().any(fits))
 }
 
-fn workload(pod: &Pod, keys: &[String]) -> Workload {
+pub(super) fn workload(pod: &Pod, keys: &[String]) -> Workload {
     let (labels, annotations) = (pod.labels(), pod.annotations());
     let value = |key: &String| labels.get(key).or_else(|| annotations.get(key));
     let metadata = keys
@@ -92,15 +102,27 @@ fn workload(pod: &Pod, keys: &[String]) -> Workload {
     Workload {
         id: pod.uid().unwrap_or_default(),
         name: format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()),
+        owner: owner(pod),
         state: WorkloadState::Running,
         metadata: metadata.collect(),
     }
 }
 
+/// Its controller, which makes the next pod.
+fn owner(pod: &Pod) -> Option<String> {
+    let controller = controller(pod)?;
+    let told = format!("{}/{}", controller.kind, controller.name);
+    Some(told.chars().take(MAX_NAME_CHARS).collect())
+}
+
+pub(super) fn controller(pod: &Pod) -> Option<&OwnerReference> {
+    let mut owners = pod.owner_references().iter();
+    owners.find(|owner| owner.controller == Some(true))
+}
+
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::{PodSpec, PodStatus};
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
     use super::*;
 

@@ -1,8 +1,10 @@
 //! The steps on the pods of one node.
 
+mod departing;
 mod emptying;
 mod holding;
 mod keeping;
+mod leaving;
 mod listing;
 mod moving;
 mod node;
@@ -12,6 +14,7 @@ mod volumes;
 use ringfence_core::{Finding, Outcome, WorkloadStep};
 use tokio::time::timeout_at;
 
+pub(super) use self::departing::departure;
 pub(super) use self::holding::marks;
 pub(super) use self::keeping::keep;
 use self::node::NodeOf;
@@ -33,6 +36,7 @@ pub(super) async fn carry_out(cluster: &Cluster, order: StepOrder<'_>, time: Tim
         cluster,
         name: &order.at.host,
         generation: order.generation,
+        movable: order.movable,
         time,
     };
     let done = timeout_at(time.until, node.try_to(order)).await;
@@ -81,7 +85,7 @@ impl NodeOf<'_> {
     async fn try_to(&self, order: StepOrder<'_>) -> Result<Done, BackendError> {
         match order.step {
             WorkloadStep::Isolate => self.isolate().await,
-            WorkloadStep::MarkDown => self.mark_down().await,
+            WorkloadStep::MarkDown { evacuation } => self.mark_down(evacuation.as_deref()).await,
             WorkloadStep::List { metadata_keys } => self.list(metadata_keys).await,
             WorkloadStep::Move(step) => self.move_away(step).await,
             WorkloadStep::Empty => self.empty().await,

@@ -1,13 +1,22 @@
 //! Removing one pod of a FENCED node, so that its controller makes it again elsewhere.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, ResourceExt};
 use ringfence_core::{Finding, MoveReport, MoveStep, WorkloadState};
+use tokio::time::Instant;
 
 use super::Done;
+use super::listing::controller;
 use super::node::NodeOf;
 use crate::BackendError;
+
+/// Where a pod of its name is made, it is mostly bound within such a time, and the move can say where. No longer, since volumes are detached
+/// after the moves: a set that makes its members one after the other makes this one when those before are ready, and a cluster without room
+/// binds none.
+const NEXT_IS_BOUND_WITHIN: Duration = Duration::from_millis(300);
 
 impl NodeOf<'_> {
     /// The pod is gone when no pod of its name has its UID: a pod of that name which was made since is another one.
@@ -18,18 +27,31 @@ impl NodeOf<'_> {
         };
         let api: Api<Pod> = Api::namespaced(self.cluster.client().await?.clone(), namespace);
         let mut is_asked = step.only_look;
+        let mut keeps_name = false;
         loop {
             let pod = self.cluster.call(api.get_opt(name)).await?;
-            let Some(pod) = pod
-                .as_ref()
-                .filter(|pod| pod.uid().as_ref() == Some(&step.workload.id))
-            else {
-                return Ok(gone(name, pod));
+            let Some(pod) = pod.as_ref().filter(|pod| is_it(pod, step)) else {
+                let next = match keeps_name {
+                    true => self.next(&api, name, pod).await?,
+                    false => pod,
+                };
+                return Ok(gone(name, next));
             };
+            if !is_asked && !self.may_leave(pod).await? {
+                let why = "less is proven of its node than when the pods were listed";
+                return Ok(Done::NotYet(why.to_owned(), None));
+            }
+            if !is_asked && let Some(why) = self.kept_by_volumes(pod).await? {
+                if !self.pause_for_volumes().await {
+                    return Ok(Done::NotYet(format!("it stays: {why}"), None));
+                }
+                continue;
+            }
             if !is_asked {
                 // A kubelet that returns at this moment starts nothing that does not tolerate the taint.
                 self.isolate().await?;
                 self.delete(&api, pod).await?;
+                keeps_name = controller(pod).is_some_and(|owner| owner.kind == "StatefulSet");
                 is_asked = true;
                 continue;
             }
@@ -38,6 +60,24 @@ impl NodeOf<'_> {
             }
             self.pause().await;
         }
+    }
+
+    /// The pod that was made in place of one that is gone; bound to a node, if it is so in time.
+    async fn next(
+        &self,
+        api: &Api<Pod>,
+        name: &str,
+        mut next: Option<Pod>,
+    ) -> Result<Option<Pod>, BackendError> {
+        let begun = Instant::now();
+        while next.as_ref().and_then(node).is_none()
+            && begun.elapsed() < NEXT_IS_BOUND_WITHIN
+            && self.has_time()
+        {
+            self.pause().await;
+            next = self.cluster.call(api.get_opt(name)).await?;
+        }
+        Ok(next)
     }
 
     /// By force, and only this very pod. A refusal because the pod has changed is seen at the next look.
@@ -57,11 +97,18 @@ impl NodeOf<'_> {
     }
 }
 
-fn gone(name: &str, successor: Option<Pod>) -> Done {
-    let spec = successor.and_then(|pod| pod.spec);
-    let to = spec.and_then(|spec| spec.node_name);
+fn is_it(pod: &Pod, step: &MoveStep) -> bool {
+    pod.uid().as_ref() == Some(&step.workload.id)
+}
+
+fn node(pod: &Pod) -> Option<String> {
+    pod.spec.as_ref()?.node_name.clone()
+}
+
+fn gone(name: &str, next: Option<Pod>) -> Done {
+    let to = next.as_ref().and_then(node);
     let detail = match &to {
-        Some(node) => format!("it is gone; {name} is bound to {node} now"),
+        Some(node) => format!("it is gone; the next {name} is bound to {node}"),
         None => "it is gone".to_owned(),
     };
     let report = MoveReport {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Taint;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use ringfence_core::Generation;
+use ringfence_core::{Generation, Movable};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -28,6 +28,8 @@ pub(super) struct NodeOf<'a> {
     pub name: &'a str,
     /// The generation of the operation.
     pub generation: Generation,
+    /// Which pods may be let go.
+    pub movable: Movable,
     pub time: TimeGiven,
 }
 
@@ -50,16 +52,16 @@ impl Marks {
         }
     }
 
-    /// Writes down, or takes away, that Ringfence has set something.
-    pub fn own(&mut self, what: &'static str, is_ours: bool) {
-        self.annotations.insert(what, is_ours.then(|| "true".to_owned()));
+    /// Writes down what Ringfence has done, or takes that away.
+    pub fn note(&mut self, what: &'static str, value: Option<&str>) {
+        self.annotations.insert(what, value.map(str::to_owned));
     }
 }
 
-/// Whether Ringfence has written down that it has set this.
-pub(super) fn is_ours(node: &NodeObject, what: &str) -> bool {
-    let annotations = node.metadata.annotations.as_ref();
-    annotations.is_some_and(|annotations| annotations.contains_key(what))
+/// What Ringfence has written down, if it has set this.
+pub(super) fn noted<'a>(node: &'a NodeObject, what: &str) -> Option<&'a str> {
+    let annotations = node.metadata.annotations.as_ref()?;
+    annotations.get(what).map(String::as_str)
 }
 
 impl NodeOf<'_> {
@@ -133,6 +135,16 @@ impl NodeOf<'_> {
         Instant::now() + PAUSE * 2 < self.time.until
     }
 
+    /// Waits before one more look at volumes; `false` if there is no time for that.
+    pub async fn pause_for_volumes(&self) -> bool {
+        let poll = self.cluster.settings().volumes.poll;
+        let has_time = Instant::now() + poll + PAUSE * 2 < self.time.until;
+        if has_time {
+            sleep(poll).await;
+        }
+        has_time
+    }
+
     /// Waits before one more look.
     pub async fn pause(&self) {
         sleep(PAUSE).await;
@@ -140,9 +152,8 @@ impl NodeOf<'_> {
 }
 
 fn differs(node: &NodeObject, marks: &Marks) -> bool {
-    let has = |what: &&str| is_ours(node, what);
     let mut annotations = marks.annotations.iter();
     node.spec.unschedulable != marks.unschedulable
         || node.spec.taints != marks.taints
-        || annotations.any(|(what, wanted)| has(what) != wanted.is_some())
+        || annotations.any(|(what, wanted)| noted(node, what) != wanted.as_deref())
 }

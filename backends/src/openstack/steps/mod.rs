@@ -83,7 +83,7 @@ impl HostOf<'_> {
             WorkloadStep::Isolate | WorkloadStep::Empty => Ok(Done::So(
                 "a cloud starts and removes nothing by itself".to_owned(),
             )),
-            WorkloadStep::MarkDown => self.force_down().await,
+            WorkloadStep::MarkDown { evacuation: _ } => self.force_down().await,
             WorkloadStep::MarkUp => self.force_up().await,
             WorkloadStep::List { metadata_keys } => self.list(metadata_keys, looks).await,
             WorkloadStep::Move(step) => self.move_away(step, order.unanswered, looks).await,
@@ -125,6 +125,7 @@ fn workload(server: &Server, keys: &[String]) -> Option<Workload> {
     Some(Workload {
         id: server.id.clone(),
         name: server.name.chars().take(MAX_NAME_CHARS).collect(),
+        owner: None,
         state,
         metadata: metadata
             .map(|(key, value)| (key.clone(), value.clone()))

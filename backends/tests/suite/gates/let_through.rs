@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::policies::{judge, policies};
+use super::policies::{RINGFENCE, judge, policies};
 use super::requests::{
     VOLUME, attachment, delete, member, node, out_of_service, plain, request, update, with,
 };
@@ -157,8 +157,10 @@ fn other_config_maps_and_config_maps_of_its_name_elsewhere_are_written() {
 #[test]
 fn every_policy_is_bound_and_none_has_a_word_that_the_cluster_would_fill_in() {
     let policies = policies();
-    assert_eq!(policies.len(), 7);
-    for (policy, _) in policies {
+    assert_eq!(policies.len(), 8);
+    for (policy, binding) in policies {
+        let actions = binding.spec.unwrap().validation_actions.unwrap();
+        assert_eq!(actions, ["Deny"]);
         let spec = policy.spec.unwrap();
         let constraints = spec.match_constraints.unwrap();
         assert_eq!(constraints.match_policy.as_deref(), Some("Equivalent"));
@@ -174,4 +176,79 @@ fn every_policy_is_bound_and_none_has_a_word_that_the_cluster_would_fill_in() {
             assert!(!validation.message.unwrap().contains('\n') && validation.reason.is_some());
         }
     }
+}
+
+/// What the gate object says of a node that is cut off from some of its storage alone.
+fn only(names: &[&str]) -> Value {
+    json!({ "n1_only": format!("\n{}\n", names.join("\n")) })
+}
+
+fn uid(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn of_a_node_that_is_cut_off_from_some_storage_only_the_named_pods_and_attachments_go() {
+    let requests = [
+        (
+            member(),
+            delete(RINGFENCE, "pods", &member(), Some(0)),
+            "ringfence-pods",
+        ),
+        (
+            attachment(),
+            delete(RINGFENCE, "volumeattachments", &attachment(), None),
+            "ringfence-volume-attachments",
+        ),
+    ];
+    for (object, request, gate) in requests {
+        let named = uid(&object);
+        let passes = judge(&request, Some(&only(&["other", &named])));
+        assert!(passes.is_let_through(), "{passes:?}");
+        for not_named in [vec![], vec!["other"], vec![&named[1..]], vec![VOLUME]] {
+            let held = judge(&request, Some(&only(&not_named)));
+            assert_eq!(held.held_by(), [gate], "{not_named:?}");
+            assert!(
+                held.denials[0].1.contains("is cut off from other storage"),
+                "{held:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_a_node_that_is_cut_off_from_some_storage_only_the_named_volumes_are_in_use_no_more() {
+    let mut node = node("Unknown");
+    node["status"]["volumesInUse"] = json!([VOLUME, "other"]);
+    let forget = |kept: Value| {
+        update(
+            RINGFENCE,
+            "nodes/status",
+            &node,
+            &[("/status/volumesInUse", kept)],
+        )
+    };
+    let one = judge(&forget(json!(["other"])), Some(&only(&[VOLUME])));
+    assert!(one.is_let_through(), "{one:?}");
+    let both = judge(&forget(json!([])), Some(&only(&[VOLUME])));
+    assert_eq!(both.held_by(), ["ringfence-node-volumes"]);
+    let part = judge(&forget(json!(["other"])), Some(&only(&[&VOLUME[1..]])));
+    assert_eq!(part.held_by(), ["ringfence-node-volumes"]);
+}
+
+#[test]
+fn a_node_that_is_cut_off_from_some_storage_is_neither_deleted_nor_taken_out_of_service() {
+    let gate = only(&[&uid(&member()), VOLUME]);
+    let deletion = delete(RINGFENCE, "nodes", &node("Unknown"), None);
+    assert_eq!(
+        judge(&deletion, Some(&gate)).held_by(),
+        ["ringfence-node-deletion"]
+    );
+    let taint = update(
+        RINGFENCE,
+        "nodes",
+        &node("Unknown"),
+        &[("/spec/taints", out_of_service())],
+    );
+    assert_eq!(judge(&taint, Some(&gate)).held_by(), ["ringfence-out-of-service"]);
 }

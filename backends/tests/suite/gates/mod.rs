@@ -2,5 +2,6 @@
 
 mod held;
 mod let_through;
-mod policies;
-mod requests;
+pub mod policies;
+pub mod requests;
+mod words;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cel::extractors::This;
 use cel::{Context, Env, ExecutionError, Value as Cel};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicySpec,
@@ -65,32 +66,35 @@ pub fn policies() -> Vec<(ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBi
     bound.collect()
 }
 
-/// Judges a request. `gate` is the gate object's data; `None` if there is no gate object.
+/// Judges a request by the policies of the file. `gate` is the gate object's data; `None` if there is no gate object.
 pub fn judge(request: &Value, gate: Option<&Value>) -> Verdict {
+    judge_by(&policies(), request, gate)
+}
+
+/// Judges a request by these policies, each with its binding.
+pub fn judge_by(
+    bound: &[(ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding)],
+    request: &Value,
+    gate: Option<&Value>,
+) -> Verdict {
     let mut verdict = Verdict {
         denials: Vec::new(),
         audit: Vec::new(),
     };
-    for (policy, binding) in policies() {
-        let spec = policy.spec.unwrap();
-        assert_eq!(
-            binding.spec.as_ref().unwrap().validation_actions,
-            Some(vec!["Deny".to_owned()])
-        );
-        if !is_matched(&spec, request) {
+    for (policy, binding) in bound {
+        let spec = policy.spec.clone().unwrap();
+        let actions = binding.spec.as_ref().unwrap().validation_actions.as_ref();
+        let denies = actions.unwrap().iter().any(|action| action == "Deny");
+        if !denies || !is_matched(&spec, request) {
             continue;
         }
-        let name = policy.metadata.name.unwrap();
+        let name = policy.metadata.name.clone().unwrap();
         let wants_gate = spec.param_kind.is_some();
         let params = json!({ "metadata": { "name": "ringfence-gate" }, "data": gate });
         match (wants_gate, gate) {
             (true, None) => {
-                let action = binding
-                    .spec
-                    .unwrap()
-                    .param_ref
-                    .unwrap()
-                    .parameter_not_found_action;
+                let spec_of_binding = binding.spec.clone().unwrap();
+                let action = spec_of_binding.param_ref.unwrap().parameter_not_found_action;
                 assert_eq!(action.as_deref(), Some("Deny"));
                 if is_meant(&spec, request) != Ok(false) {
                     verdict.denials.push((name, "no params found".to_owned()));
@@ -210,6 +214,7 @@ impl Scope {
         if let Some(params) = params {
             add("params", params);
         }
+        add_authorizer(&mut context, request);
         let mut scope = Self { context, env };
         let mut variables = HashMap::new();
         for variable in spec.variables.iter().flatten() {
@@ -229,6 +234,23 @@ impl Scope {
             .unwrap_or_else(|error| panic!("{expression}: {error}"))
             .execute(&self.context)
     }
+}
+
+/// What the API server's authorizer says of the user who asks. `rights` of the request has what is granted, as `VERB RESOURCE.GROUP/NAME`.
+fn add_authorizer(context: &mut Context<'static, 'static>, request: &Value) {
+    let rights: Vec<String> = serde_json::from_value(request["rights"].clone()).unwrap_or_default();
+    context.add_variable_from_value("authorizer", "authorizer");
+    let of = |This(_): This<Cel>, group: Arc<String>| group.to_string();
+    context.add_function("group", of).unwrap();
+    let of = |This(group): This<Arc<String>>, resource: Arc<String>| format!("{resource}.{group}");
+    context.add_function("resource", of).unwrap();
+    let of = |This(resource): This<Arc<String>>, name: Arc<String>| format!("{resource}/{name}");
+    context.add_function("name", of).unwrap();
+    let has =
+        move |This(what): This<Arc<String>>, verb: Arc<String>| rights.contains(&format!("{verb} {what}"));
+    context.add_function("check", has).unwrap();
+    let is_so = |This(decision): This<bool>| decision;
+    context.add_function("allowed", is_so).unwrap();
 }
 
 /// Whole numbers of Kubernetes are signed.

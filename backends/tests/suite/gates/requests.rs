@@ -10,6 +10,7 @@ pub fn request(user: &str, operation: &str, resource: &str, objects: [Value; 2])
         None => (resource, Value::Null),
     };
     let (group, namespace) = match resource {
+        "nodefences" => ("ringfence.io", ""),
         "volumeattachments" => ("storage.k8s.io", ""),
         "nodes" => ("", ""),
         "configmaps" => ("", "ringfence"),
@@ -63,7 +64,7 @@ pub fn update(user: &str, resource: &str, old: &Value, change: &[(&str, Value)])
 pub fn member() -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": { "name": "db-0", "namespace": "default", "uid": "u1", "labels": { "app": "db" } },
+        "metadata": { "name": "db-0", "namespace": "default", "uid": "u1-0c", "labels": { "app": "db" } },
         "spec": {
             "nodeName": "n1", "terminationGracePeriodSeconds": 30,
             "volumes": [
@@ -113,7 +114,7 @@ pub fn node(ready: &str) -> Value {
 pub fn attachment() -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-        "metadata": { "name": "csi-1", "finalizers": ["external-attacher/csi-lab"] },
+        "metadata": { "name": "csi-1", "uid": "a1-7f", "finalizers": ["external-attacher/csi-lab"] },
         "spec": { "attacher": "csi.lab", "nodeName": "n1", "source": { "persistentVolumeName": "pv1" } },
         "status": { "attached": true },
     })

@@ -11,7 +11,7 @@ use crate::client::Request;
 use crate::error::CliError;
 
 /// The options for a host's fields.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct HostFields {
     /// The host's segment; the default one if absent
     #[arg(long)]
@@ -45,8 +45,11 @@ pub struct AddArgs {
     fields: HostFields,
 }
 
+/// How often the parameters of a host are read before a change of them is given up.
+const MAX_READS: u32 = 5;
+
 /// `ringfence host set`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args(
     ["name", "segment", "backend", "cloud", "known_as", "host_type", "zone", "parameters", "no_type", "no_parameters"],
 )))]
@@ -99,7 +102,19 @@ pub async fn add(args: AddArgs, session: &mut Session) -> Result<(), CliError> {
 }
 
 /// `ringfence host set`
+///
+/// An observer's report changes the host too, so the parameters may have to be read once more.
 pub async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
+    for _ in 1..MAX_READS {
+        match set_once(args.clone(), session).await {
+            Err(CliError::Api(fault)) if fault.is_changed_meanwhile() => {}
+            other => return other,
+        }
+    }
+    set_once(args, session).await
+}
+
+async fn set_once(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
     let mut body = Map::new();
     let mut etag = None;
     if !args.fields.parameters.is_empty() || !args.no_parameters.is_empty() {

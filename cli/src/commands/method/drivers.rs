@@ -58,7 +58,7 @@ fn one(driver: &Driver) -> Table {
             format!("secret {}", secret.name).into(),
             needed(secret.required),
             "-".into(),
-            "env:NAME or file:/absolute/path".into(),
+            "env:NAME, file:/absolute/path or secret:CLUSTER/SECRET/KEY".into(),
         ]);
     }
     table

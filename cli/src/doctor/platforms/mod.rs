@@ -3,8 +3,11 @@
 mod records;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringfence_backends::{Platform, Preflight};
+use ringfence_core::{Backend, Poll};
+use tokio::time::{Instant, sleep};
 
 use super::Report;
 use super::hosts::Site;
@@ -15,6 +18,9 @@ use crate::platforms;
 pub(super) use records::compare;
 
 const PART: &str = "platforms";
+/// How long a cluster may take to list its nodes.
+const LISTED_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// A platform that has answered, and the hosts that it names.
 pub(super) struct Seen {
@@ -34,7 +40,7 @@ pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> 
     };
     for platform in platforms {
         tell(platform.preflight(now()).await, report);
-        if let Ok(poll) = platform.look().await {
+        if let Some(poll) = poll(&*platform).await {
             let hosts = poll.hosts.into_iter().map(|sign| sign.host);
             seen.push(Seen {
                 hosts: hosts.collect(),
@@ -43,6 +49,20 @@ pub(super) async fn look(settings: &Settings, report: &mut Report) -> Vec<Seen> 
         }
     }
     seen
+}
+
+/// The hosts of a platform. One that is watched has to be listed first.
+async fn poll(platform: &dyn Platform) -> Option<Poll> {
+    let given_up_at = Instant::now() + LISTED_WITHIN;
+    loop {
+        match platform.look().await {
+            Ok(poll) => return Some(poll),
+            Err(_) if platform.kind() == Backend::Kubernetes && Instant::now() < given_up_at => {
+                sleep(LOOK_AGAIN_AFTER).await;
+            }
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Tries, on each platform that has answered, the calls of its services' drivers that plans fence with. Other checks report a platform that

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{Census, Listed, census};
+use ringfence_core::{Backend, Census, Listed, census};
 use ringfence_db::{Database, DbError, ListedHost, lease_holder, listed_hosts};
 
 use super::{PART, Seen};
@@ -32,12 +32,45 @@ async fn look(settings: &Settings, db: &Database, seen: &[Seen], report: &mut Re
     for Seen { platform, hosts } in seen {
         let named: Vec<&str> = hosts.iter().map(String::as_str).collect();
         let census = census((platform.kind(), platform.name()), "", &named, &listed);
-        tell(&platform.label(), platform.name(), &census, settings, report);
+        let keys = Keys::of(platform.kind());
+        tell(
+            &platform.label(),
+            platform.name(),
+            &census,
+            (settings, keys),
+            report,
+        );
     }
     judge_watchers(settings, db, &hosts, report).await
 }
 
-fn tell(label: &str, cloud: &str, census: &Census, settings: &Settings, report: &mut Report) {
+/// The keys of the configuration that name platforms of one kind.
+#[derive(Clone, Copy)]
+struct Keys {
+    platforms: &'static str,
+    adopt: &'static str,
+    /// How a host is added by hand.
+    add: &'static str,
+}
+
+impl Keys {
+    fn of(kind: Backend) -> Self {
+        match kind {
+            Backend::Kubernetes => Self {
+                platforms: "kubernetes.clusters",
+                adopt: "kubernetes.adopt",
+                add: "ringfence host add NODE --backend kubernetes --cloud",
+            },
+            Backend::Nova | Backend::None => Self {
+                platforms: "openstack.clouds",
+                adopt: "openstack.adopt",
+                add: "ringfence host import --cloud",
+            },
+        }
+    }
+}
+
+fn tell(label: &str, cloud: &str, census: &Census, (settings, keys): (&Settings, Keys), report: &mut Report) {
     let is_empty = *census == Census::default();
     if is_empty {
         report.good(PART, format!("{label}: its hosts are exactly those of Ringfence"));
@@ -55,15 +88,12 @@ fn tell(label: &str, cloud: &str, census: &Census, settings: &Settings, report: 
         .map(|host| host.known_as.clone().unwrap_or(host.name.clone()))
         .collect();
     if !new.is_empty() {
-        let is_adopted = settings
-            .openstack
-            .adopt
-            .iter()
-            .any(|pair| pair.split(':').next() == Some(cloud));
-        let remedy = if is_adopted {
-            "openstack.adopt adds them when they are up; see the engine's log".to_owned()
+        let Keys { adopt, add, .. } = keys;
+        let mut adopted = settings.openstack.adopt.iter().chain(&settings.kubernetes.adopt);
+        let remedy = if adopted.any(|pair| pair.split(':').next() == Some(cloud)) {
+            format!("{adopt} adds them when they are up; see the engine's log")
         } else {
-            format!("ringfence host import --cloud {cloud}; or let openstack.adopt do it")
+            format!("{add} {cloud}; or let {adopt} do it")
         };
         report.warning(
             PART,
@@ -87,12 +117,13 @@ async fn judge_watchers(
     report: &mut Report,
 ) -> Result<(), DbError> {
     let asked = hosts.iter().filter(|host| host.backend.is_asked());
-    let mut by_cloud: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
+    let mut by_cloud: BTreeMap<Option<&str>, (Vec<String>, Keys)> = BTreeMap::new();
     for host in asked {
-        let of = by_cloud.entry(host.cloud.as_deref()).or_default();
-        of.push(host.name.clone());
+        let of = by_cloud.entry(host.cloud.as_deref());
+        let (names, _) = of.or_insert_with(|| (Vec::new(), Keys::of(host.backend)));
+        names.push(host.name.clone());
     }
-    if let Some(homeless) = by_cloud.remove(&None) {
+    if let Some((homeless, _)) = by_cloud.remove(&None) {
         report.warning(
             PART,
             format!(
@@ -102,21 +133,27 @@ async fn judge_watchers(
             "ringfence host set HOST --cloud NAME, so that Ringfence watches them and tells their platform of a fence",
         );
     }
-    let own: BTreeSet<&str> = settings.openstack.clouds.iter().map(String::as_str).collect();
+    let own = settings
+        .openstack
+        .clouds
+        .iter()
+        .chain(&settings.kubernetes.clusters);
+    let own: BTreeSet<&str> = own.map(String::as_str).collect();
     let now = db.now().await?;
-    for (cloud, of) in by_cloud {
+    for (cloud, (of, keys)) in by_cloud {
+        let platforms = keys.platforms;
         let Some(cloud) = cloud else { continue };
         let lease = format!("observer {cloud}");
         if lease_holder(&mut db.reader(), &lease, now).await?.is_none() {
             report.failure(
                 PART,
                 format!("{cloud}: no engine watches {}", some_of(&of)),
-                format!("start an engine with {cloud} in openstack.clouds"),
+                format!("start an engine with {cloud} in {platforms}"),
             );
         } else if !own.contains(cloud) {
             report.warning(
                 PART,
-                format!("{cloud}: not in openstack.clouds here, and {} belong to it", some_of(&of)),
+                format!("{cloud}: not in {platforms} here, and {} belong to it", some_of(&of)),
                 "name it if this is a machine of an engine, or of a worker with workloads in worker.resources",
             );
         }

@@ -40,6 +40,12 @@ pub(super) fn go_on(draft: &mut Draft) {
 
 /// Every stage is over. `true` if there is something else to try.
 fn finish_evacuation(draft: &mut Draft) -> bool {
+    if evacuation::look_for_more(draft) {
+        return true;
+    }
+    if evacuation::awaits_more(draft) {
+        return false;
+    }
     let Some(operation) = draft.state.operation.as_mut() else {
         return false;
     };

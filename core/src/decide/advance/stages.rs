@@ -18,15 +18,21 @@ pub(super) enum Stages {
     Stuck(String),
 }
 
-/// Runs a stage that is in no order with the others, if it may begin. `true` if there is none, or it is over.
+/// Runs the stages that are in no order with the others, one after the other, as they may begin. `true` if there is none, or all are over.
 pub(super) fn run_beside(draft: &mut Draft, is_it: impl Fn(usize, &Stage) -> bool) -> bool {
     let Some(mut operation) = draft.state.operation.take() else {
         return true;
     };
-    let mut stages = operation.stages.iter().enumerate();
-    let found = stages.find(|(index, stage)| is_it(*index, stage) && !stage.is_over());
-    let index = found.map(|(index, _)| index);
-    let is_over = index.is_none_or(|index| matches!(run_stage(draft, &mut operation, index), Stages::Moved));
+    let mut is_over = true;
+    for index in 0..operation.stages.len() {
+        let stage = &operation.stages[index];
+        if is_it(index, stage) && !stage.is_over() {
+            is_over = matches!(run_stage(draft, &mut operation, index), Stages::Moved);
+        }
+        if !is_over {
+            break;
+        }
+    }
     draft.state.operation = Some(operation);
     is_over
 }

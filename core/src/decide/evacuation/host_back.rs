@@ -9,8 +9,7 @@ use crate::{FailureState, FencingKind, Operation, OperationStatus, StepKind, Tas
 /// Whether what was proven of the host has ended, so that nothing more of it may be started elsewhere.
 pub(in crate::decide) fn is_back(draft: &Draft) -> bool {
     let host = &draft.state.host;
-    let is_starting = host.good_fence().is_none() && !is_started_by(draft.live());
-    host.failure_state == FailureState::Up || is_starting
+    host.failure_state == FailureState::Up || (host.is_back() && !is_started_by(draft.live()))
 }
 
 /// Whether the evacuation itself, with nothing left to move, has switched the power on.

@@ -1,7 +1,31 @@
 //! What is left of a fence that makes way for an evacuation.
 
 use crate::decide::progress;
-use crate::{FencingKind, FencingTask, Host, Operation, OperationKind, Task, TaskWork};
+use crate::{FencingKind, FencingTask, FrozenTask, Host, Operation, OperationKind, Task, TaskWork};
+
+/// What is left to do on the devices of a FENCED host, by its live operation.
+pub(crate) fn left_to_do(live: &Operation, host: &Host) -> Vec<FrozenTask> {
+    if host.current_fence().is_none() {
+        return Vec::new();
+    }
+    let left = match live.kind() {
+        OperationKind::Fence => left_by_the_fence(Some(live), host),
+        OperationKind::Evacuation => live
+            .tasks()
+            .filter(|task| !task.status.is_over())
+            .cloned()
+            .collect(),
+        OperationKind::Rejoin => Vec::new(),
+    };
+    let frozen = |task: &Task| {
+        let FencingTask { kind, levels, .. } = task.as_fencing()?;
+        Some(FrozenTask {
+            kind: *kind,
+            levels: levels.clone(),
+        })
+    };
+    left.iter().filter_map(frozen).collect()
+}
 
 /// What is not over of a fence that is proven, to be done by attempts of its own. Power comes back only to devices that were seen off,
 /// and when everything else is over; if that is still being tried, it stays for the rejoin.

@@ -11,16 +11,19 @@ mod workloads;
 
 use uuid::Uuid;
 
-pub(super) use self::host_back::{hold, is_back, stop_if_back};
+pub(super) use self::host_back::{hold, stop_if_back};
 use self::left_over::left_by_the_fence;
+pub(crate) use self::left_over::left_to_do;
 pub(super) use self::telling::{failed, news, told};
-pub(super) use self::workloads::{another_at_it, cut_off_by, empty, listed, look_again, open_spare};
+pub(super) use self::workloads::{
+    another_at_it, awaits_more, came_late, cut_off_by, empty, listed, look_again, look_for_more, open_spare,
+};
 use super::draft::after_ms;
 use super::{Draft, TAKE_OVER_MS};
 use crate::platform::platform_of;
 use crate::{
-    Actor, EvacuationWork, FailureState, FencingKind, Gate, HostState, Operation, OperationId, OperationKind,
-    Refusal, Reply, SegmentPolicy, Stage, Task, Work, WorkloadStep, gates,
+    Actor, EvacuationWork, FailureState, FencingKind, FrozenTask, Gate, HostState, Operation, OperationId,
+    OperationKind, Refusal, Reply, SegmentPolicy, Stage, Task, Work, WorkloadStep, gates,
 };
 
 /// The stage of what the fence has left to do: it goes on beside everything else.
@@ -45,10 +48,37 @@ pub(super) fn evacuate(
     if let Some(live) = draft.live().filter(|live| live.kind() == OperationKind::Rejoin) {
         return Err(Refusal::live(live));
     }
+    let left = left_by_the_fence(draft.live(), &draft.state.host);
     let operation =
-        new_operation(draft, operation_id, reason, &actor.name).ok_or(Refusal::BackendMissing {
+        new_operation(draft, operation_id, reason, &actor.name, left).ok_or(Refusal::BackendMissing {
             backend: draft.state.host.backend,
         })?;
+    begin(draft, operation);
+    Ok(Reply::Started(operation_id))
+}
+
+/// Goes on with one that was live when its engine lost the database. Its host is UNKNOWN until a source has seen it: no move begins before
+/// that.
+pub(super) fn resume(
+    draft: &mut Draft,
+    operation_id: OperationId,
+    reason: String,
+    actor: &Actor,
+    left: Vec<FrozenTask>,
+) -> Result<Reply, Refusal> {
+    if let Some(live) = draft.live() {
+        return Err(Refusal::live(live));
+    }
+    if draft.state.host.is_back() {
+        let reason = gate(draft).reason;
+        return Err(Refusal::GateClosed { reason });
+    }
+    let left = left.into_iter().map(|task| Task::fencing(task.kind, task.levels));
+    let operation = new_operation(draft, operation_id, reason, &actor.name, left.collect()).ok_or(
+        Refusal::BackendMissing {
+            backend: draft.state.host.backend,
+        },
+    )?;
     begin(draft, operation);
     Ok(Reply::Started(operation_id))
 }
@@ -78,7 +108,9 @@ pub(super) fn by_itself(draft: &mut Draft) -> bool {
     let host = &draft.state.host;
     let name = format!("evacuation of generation {}", host.generation);
     let id = OperationId(Uuid::new_v5(&host.id.0, name.as_bytes()));
-    let Some(operation) = new_operation(draft, id, "the host is FENCED".to_owned(), "ringfence") else {
+    let left = left_by_the_fence(draft.live(), host);
+    let reason = "the host is FENCED".to_owned();
+    let Some(operation) = new_operation(draft, id, reason, "ringfence", left) else {
         return false;
     };
     begin(draft, operation);
@@ -126,18 +158,24 @@ fn begin(draft: &mut Draft, operation: Operation) {
     }
     if let Some(fence) = &mut draft.state.host.fence {
         fence.is_evacuation_begun = true;
+        fence.is_emptied = false;
     }
     draft.begin(operation);
 }
 
-fn new_operation(draft: &Draft, id: OperationId, reason: String, requested_by: &str) -> Option<Operation> {
+/// `left`: what is left to do on the host's devices.
+fn new_operation(
+    draft: &Draft,
+    id: OperationId,
+    reason: String,
+    requested_by: &str,
+    left: Vec<Task>,
+) -> Option<Operation> {
     platform_of(&draft.state)?;
-    let evacuation = &draft.state.policy.evacuation;
-    let metadata_keys = vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()];
     let stages = vec![
-        stage(left_by_the_fence(draft.live(), &draft.state.host)),
-        stage(vec![Task::step(WorkloadStep::MarkDown)]),
-        stage(vec![Task::step(WorkloadStep::List { metadata_keys })]),
+        stage(left),
+        stage(vec![Task::step(mark_down(&draft.state.policy))]),
+        stage(vec![Task::step(list_workloads(&draft.state.policy))]),
     ];
     let generation = draft.state.host.generation;
     let work = Work::Evacuation(EvacuationWork::default());
@@ -145,6 +183,21 @@ fn new_operation(draft: &Draft, id: OperationId, reason: String, requested_by: &
         stages,
         ..draft.operation(id, work, generation, reason, requested_by)
     })
+}
+
+/// Tells the platform that the host is down, and which workloads it may let go by itself.
+fn mark_down(policy: &SegmentPolicy) -> WorkloadStep {
+    WorkloadStep::MarkDown {
+        evacuation: Some(Box::new(policy.evacuation.clone())),
+    }
+}
+
+/// Asks what is on the host, with the metadata that the segment goes by.
+pub(crate) fn list_workloads(policy: &SegmentPolicy) -> WorkloadStep {
+    let evacuation = &policy.evacuation;
+    WorkloadStep::List {
+        metadata_keys: vec![evacuation.metadata_key.clone(), evacuation.priority_key.clone()],
+    }
 }
 
 pub(super) fn stage(tasks: Vec<Task>) -> Stage {

@@ -1,11 +1,13 @@
 //! The workloads of the host, from a listing to the next one.
 
-use super::stage;
-use crate::decide::MAX_LISTINGS;
+use super::{mark_down, stage};
+use crate::decide::{Draft, MAX_LISTINGS};
 use crate::guard::{Guard, on};
+use crate::movable::all_movable_at;
 use crate::{
-    Attempt, FrozenMethod, Host, InFlight, MAX_LISTED, MoveStep, Operation, OperationId, OperationKind,
-    Stage, StepKind, StepTask, Task, TaskStatus, Timestamp, Workload, WorkloadStep,
+    Attempt, FrozenMethod, Host, InFlight, MAX_LISTED, Movable, MoveStep, Operation, OperationId,
+    OperationKind, Stage, StepKind, StepTask, Task, TaskStatus, Timestamp, Workload, WorkloadStep,
+    proven_movable,
 };
 
 /// The backend has said what is on the host: workloads without a task get one, and a look follows after them.
@@ -45,6 +47,17 @@ pub(in crate::decide) fn listed(operation: &mut Operation, found: Vec<Workload>)
         ..stage(tasks)
     });
     operation.stages.push(stage(vec![again(&list)]));
+}
+
+/// What the backend has found on the emptied host. A scheduler of the platform that has not seen yet that the host is closed may have bound a
+/// workload to it since the last listing: the host is listed again then.
+pub(in crate::decide) fn came_late(operation: &mut Operation, found: &[Workload]) {
+    if found
+        .iter()
+        .any(|workload| !is_known(&operation.stages, &workload.id))
+    {
+        look_again(operation);
+    }
 }
 
 fn is_known(stages: &[Stage], id: &str) -> bool {
@@ -144,6 +157,45 @@ pub(in crate::decide) fn empty(operation: &mut Operation) -> bool {
     true
 }
 
+/// Tells the backend, and asks it again, where more may be moved than when it was asked last: what proves more of the host has come
+/// meanwhile.
+pub(in crate::decide) fn look_for_more(draft: &mut Draft) -> bool {
+    let is_all = proven_movable(&draft.state, draft.now) == Some(Movable::All);
+    let mark_down = mark_down(&draft.state.policy);
+    let Some(operation) = draft.state.operation.as_mut().filter(|_| is_all) else {
+        return false;
+    };
+    if !was_listed_for_less(operation) {
+        return false;
+    }
+    operation.stages.push(stage(vec![Task::step(mark_down)]));
+    look_again(operation);
+    true
+}
+
+/// Whether all would be listed again soon, since a proof has yet to settle.
+pub(in crate::decide) fn awaits_more(draft: &mut Draft) -> bool {
+    let operation = draft.state.operation.as_ref();
+    let is_less = operation.is_some_and(was_listed_for_less);
+    let Some(at) = all_movable_at(&draft.state, draft.now).filter(|_| is_less) else {
+        return false;
+    };
+    draft.wake(at);
+    true
+}
+
+/// Other platforms are told of a host as a whole.
+fn was_listed_for_less(operation: &Operation) -> bool {
+    let platform = operation.platform.as_ref();
+    if !platform.is_some_and(|at| at.backend.starts_by_itself()) {
+        return false;
+    }
+    let listed_for = operation
+        .evacuation()
+        .and_then(|evacuation| evacuation.listed_for);
+    listed_for.is_some_and(|movable| movable != Movable::All)
+}
+
 /// Tried again: the last look has to come after the last move.
 pub(in crate::decide) fn look_again(operation: &mut Operation) {
     if operation.kind() == OperationKind::Evacuation
@@ -162,7 +214,8 @@ pub(in crate::decide) fn another_at_it(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let is_move = task.kind() == StepKind::Move && !task.attempts.iter().any(Attempt::is_open);
-    if !is_move || !on(Guard::OneAtAMove) {
+    // One that starts workloads by itself is told to remove this very one, which may be said twice.
+    if !is_move || host.backend.starts_by_itself() || !on(Guard::OneAtAMove) {
         return None;
     }
     let is_its = |f: &&InFlight| {

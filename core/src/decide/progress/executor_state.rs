@@ -3,7 +3,7 @@
 use crate::decide::draft::{after_ms, after_s, before_s};
 use crate::decide::{Draft, proof};
 use crate::guard::{Guard, on};
-use crate::undoing::clearly_after;
+use crate::undoing::{clearly_after, dated_from};
 use crate::{Attempt, AttemptStatus, Executor, Outcome, ProofKind, Task, Timestamp};
 
 /// Seconds between two looks at a move that another worker may have begun.
@@ -104,20 +104,19 @@ impl Away {
     }
 }
 
-/// Until when a reading would be contradicted by the sign of life that the host has given already: it is not made before.
+/// Until when a reading would be contradicted by the sign of life that the host has given already, or by a clock that was set: it is not made
+/// before.
 fn contradicted_until(task: &Task, draft: &Draft) -> Option<Timestamp> {
     let says_stopped = task.kind().proof_kind().is_some_and(ProofKind::says_stopped);
     let is_counted = says_stopped && draft.state.host.current_fence().is_none();
-    draft
-        .state
-        .host
-        .sources
-        .alive_by()
-        .filter(|_| is_counted)
-        .map(clearly_after)
+    let alive_by = draft.state.host.sources.alive_by();
+    let last = alive_by.max(draft.state.clock_set_at.map(dated_from));
+    last.filter(|_| is_counted).map(clearly_after)
 }
 
-/// The host was seen UP since, and what was read still has to count.
+/// The host may have been alive since, and what was read still has to count.
 fn must_be_read_again(task: &Task, attempt: &Attempt, draft: &Draft) -> bool {
-    draft.state.host.current_fence().is_none() && !proof::counts(task.kind(), attempt, &draft.state.host)
+    let host = &draft.state.host;
+    host.current_fence().is_none()
+        && proof::contradiction(task.kind(), attempt, host, draft.state.clock_set_at).is_some()
 }

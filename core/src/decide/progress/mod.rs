@@ -2,11 +2,13 @@
 
 mod executor_state;
 mod expiry;
+mod pace;
 mod power_back;
 mod sending;
 
 use self::executor_state::{ExecutorState, LOOK_AGAIN_S, state_of};
 pub(super) use self::expiry::{excuse, expire, watch};
+use self::pace::Pace;
 pub(super) use self::power_back::{PowerBack, may_be_off, power_back, switch_on_each};
 use self::sending::dispatch;
 use super::draft::after_s;
@@ -21,11 +23,11 @@ use crate::{
 pub(super) fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize) {
     let at_once = operation.stages[index].at_once;
     let mut stage = std::mem::take(&mut operation.stages[index].tasks);
-    let mut free = free_places(&stage, at_once);
+    let mut pace = Pace::of(draft, operation, &stage, at_once);
     for task in &mut stage {
-        if task.status == TaskStatus::Pending && free > 0 && may_begin(draft, task.kind()) {
+        if task.status == TaskStatus::Pending && pace.has_room() && may_begin(draft, task.kind()) {
             task.status = TaskStatus::Running;
-            free -= 1;
+            pace.begun();
         }
         if task.status != TaskStatus::Running {
             continue;
@@ -34,7 +36,7 @@ pub(super) fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usi
         if task.status.is_over() {
             withdraw_unclaimed(task, draft.now);
             tell_end(draft, operation, task);
-            free += 1;
+            pace.ended();
         }
     }
     operation.stages[index].tasks = stage;
@@ -65,13 +67,6 @@ fn is_confirmed(task: &Task, executors: Executors<'_>) -> bool {
     };
     let executors = executors.of(task).unwrap_or_default();
     !executors.is_empty() && executors.iter().all(is_done)
-}
-
-/// How many more of a stage's tasks may begin. Where there is no limit, all have begun with their stage.
-fn free_places(stage: &[Task], at_once: Option<u32>) -> usize {
-    let limit = at_once.map_or(0, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let running = stage.iter().filter(|task| task.status == TaskStatus::Running);
-    limit.saturating_sub(running.count())
 }
 
 /// Nothing is started elsewhere while the gate is closed.
@@ -131,6 +126,11 @@ fn run_task(draft: &mut Draft, operation: &mut Operation, task: &mut Task) {
             return;
         }
         if !may_begin(draft, task.kind()) {
+            return;
+        }
+        if task.kind() == StepKind::MarkDown && draft.state.host.is_back() && on(Guard::MarkDownNeedsFence) {
+            task.status = TaskStatus::Skipped;
+            task.detail = Some("the host is back".to_owned());
             return;
         }
         if let Some(until) = evacuation::another_at_it(&draft.state.host, operation.id, task, draft.now) {

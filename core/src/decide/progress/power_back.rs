@@ -29,9 +29,16 @@ pub(in crate::decide) fn power_back(operation: &Operation, host: &Host) -> Power
                 seen_off: seen_off.to_vec(),
                 may_be_off: may_be_off(host, seen_off),
             },
+            None if goes_on(operation) => PowerBack::AsPlanned,
             None => PowerBack::No("power.off was not confirmed"),
         },
     }
+}
+
+/// Whether it was restored from the record of its host, and was told what to switch on.
+fn goes_on(operation: &Operation) -> bool {
+    let mut fencing = operation.tasks().filter_map(Task::as_fencing);
+    fencing.any(|task| task.kind == FencingKind::PowerOn && !task.levels.is_empty())
 }
 
 /// Devices of the host's power that a fence has commanded, beside those that were seen off. A fence that went on to another level has left

@@ -2,11 +2,16 @@
 
 use crate::decide::draft::after_s;
 use crate::decide::{CLAIM_WINDOW_S, Draft, evacuation};
-use crate::{Attempt, AttemptStatus, Dispatch, Executor, Host, Job, Operation, Task, TaskWork, WorkloadStep};
+use crate::{
+    Attempt, AttemptStatus, Dispatch, Executor, Host, Job, Movable, Operation, Task, TaskWork, WorkloadStep,
+    proven_movable,
+};
 
 pub(super) fn dispatch(draft: &mut Draft, operation: &mut Operation, task: &mut Task, executor: Executor) {
     let by = executor.name();
-    let Some(job) = job(&draft.state.host, operation, task, executor) else {
+    // Where nothing holds, nothing is let go either.
+    let movable = proven_movable(&draft.state, draft.now).unwrap_or(Movable::WithoutVolumes);
+    let Some(job) = job(&draft.state.host, operation, task, executor, movable) else {
         return;
     };
     operation.last_attempt = operation.last_attempt.saturating_add(1);
@@ -37,10 +42,21 @@ pub(super) fn dispatch(draft: &mut Draft, operation: &mut Operation, task: &mut 
         job,
         claim_by,
     };
+    if let (
+        Job::Step {
+            step: WorkloadStep::List { .. },
+            movable,
+            ..
+        },
+        Some(evacuation),
+    ) = (&dispatch.job, operation.evacuation_mut())
+    {
+        evacuation.listed_for = Some(*movable);
+    }
     draft.dispatch(dispatch);
 }
 
-fn job(host: &Host, operation: &Operation, task: &Task, executor: Executor) -> Option<Job> {
+fn job(host: &Host, operation: &Operation, task: &Task, executor: Executor, movable: Movable) -> Option<Job> {
     match (&task.work, executor) {
         (TaskWork::Fencing(fencing), Executor::Method { method, .. }) => Some(Job::Fencing {
             kind: fencing.kind,
@@ -53,7 +69,7 @@ fn job(host: &Host, operation: &Operation, task: &Task, executor: Executor) -> O
                 moving.given_up = own.moved.as_ref().and_then(|moved| moved.given_up.clone());
                 moving.only_look = only_looks;
             }
-            Some(Job::Step { step, at })
+            Some(Job::Step { step, at, movable })
         }
         (TaskWork::Fencing(_), Executor::Platform { .. }) | (TaskWork::Step(_), Executor::Method { .. }) => {
             None

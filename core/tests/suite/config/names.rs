@@ -51,6 +51,15 @@ fn a_secret_is_a_reference_and_nothing_else() {
         "file:/a\nb",
         "ENV:A",
         "vault:a",
+        "secret:bmc/password",
+        "secret:lab/bmc",
+        "secret:lab/Bmc/password",
+        "secret:lab/-bmc/password",
+        "secret:lab/bmc/../password",
+        "secret:lab/bmc/..",
+        "secret:lab/bmc/pass word",
+        "secret:/bmc/password",
+        "secret:l b/bmc/password",
     ] {
         assert!(SecretReference::parse(text).is_err(), "{text:?}");
     }
@@ -67,7 +76,7 @@ fn a_secret_in_the_wrong_place_is_not_repeated() {
 
 #[test]
 fn a_reference_is_read_as_it_was_written() {
-    for text in ["env:A", "file:/a b"] {
+    for text in ["env:A", "file:/a b", "secret:lab/bmc.rack-1/user_1.password"] {
         let reference = SecretReference::parse(text).unwrap();
         assert_eq!(reference.to_string(), text);
         let json = serde_json::to_string(&reference).unwrap();

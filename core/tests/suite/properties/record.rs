@@ -27,6 +27,9 @@ struct Sign {
 struct Word {
     at: usize,
     generation: Generation,
+    said_at: Timestamp,
+    /// An admin knew of the signs of life until then.
+    overrides: bool,
 }
 
 /// The proofs of a record.
@@ -122,6 +125,11 @@ impl<'a> Record<'a> {
         !is_contradicted && !self.was_undone(undoes, reading.granted, at)
     }
 
+    /// Whether a report until the moment `at` has a sign of life that may be newer than a time that was said in it.
+    pub fn was_heard_since(&self, moment: Timestamp, at: usize) -> bool {
+        self.was_heard(moment, at, 0, at)
+    }
+
     /// Whether a report between `since` and `at` has a sign of life that may be newer than a time that was noted at `noted`.
     fn was_heard(&self, moment: Timestamp, noted: usize, since: usize, at: usize) -> bool {
         let mut signs = self.signs.iter().filter(|sign| (since..=at).contains(&sign.at));
@@ -184,8 +192,8 @@ impl<'a> Record<'a> {
             .iter()
             .filter(|word| word.at <= at && word.generation == generation);
         words.any(|word| {
-            let said_at = self.world.trace[word.at].now;
-            !self.was_heard(said_at, word.at, word.at + 1, at)
+            let contradicted_from = if word.overrides { word.at + 1 } else { 0 };
+            !self.was_heard(word.said_at, word.at, contradicted_from, at)
                 && !self.was_undone(releases, word.at, at)
                 && (!settled || self.has_passed(self.settle_s(true), word.at, at))
         })
@@ -212,16 +220,23 @@ fn signs(heard: &[Known]) -> Vec<Sign> {
 }
 
 fn words(world: &World) -> Vec<Word> {
-    let words = decisions(world).filter(|(_, moment, decision)| {
-        let Input::Confirm { generation, .. } = &moment.input else {
-            return false;
+    let words = decisions(world).filter_map(|(at, moment, decision)| {
+        let Input::Confirm {
+            generation,
+            said_at,
+            override_up,
+            ..
+        } = &moment.input
+        else {
+            return None;
         };
-        *generation == moment.before.host.generation && decision.answer == Reply::Done
-    });
-    words
-        .map(|(at, _, decision)| Word {
+        let is_taken = *generation == moment.before.host.generation && decision.answer == Reply::Done;
+        is_taken.then_some(Word {
             at,
             generation: decision.state.host.generation,
+            said_at: (*said_at).min(moment.now),
+            overrides: *override_up,
         })
-        .collect()
+    });
+    words.collect()
 }

@@ -1,32 +1,29 @@
 //! S10: a person's word is explicit, attributed, names the generation, and is refused for a host that is seen UP unless
 //! overridden by an admin with a reason.
 
+use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 
-use super::actions::{Action, Truthfulness, history, live_through};
+use super::actions::{Action, Truthfulness, history, live_through, say};
 use super::facts::{decisions, events};
 use super::record::Record;
 use super::settings::setting;
 
 /// Histories with more confirmations than usual.
 fn talk() -> impl Strategy<Value = Vec<Action>> {
-    let say =
-        (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| {
-            Action::Say {
-                generation_off_by,
-                is_admin,
-                override_up,
-            }
-        });
-    (history(Truthfulness::Any), proptest::collection::vec(say, 1..30)).prop_map(|(actions, words)| {
-        let mut words = words.into_iter();
-        actions
-            .into_iter()
-            .flat_map(|action| [Some(action), words.next()])
-            .flatten()
-            .collect()
-    })
+    (
+        history(Truthfulness::Any),
+        proptest::collection::vec(say(), 1..30),
+    )
+        .prop_map(|(actions, words)| {
+            let mut words = words.into_iter();
+            actions
+                .into_iter()
+                .flat_map(|action| [Some(action), words.next()])
+                .flatten()
+                .collect()
+        })
 }
 
 proptest! {
@@ -39,7 +36,7 @@ proptest! {
                 event.kind == EventKind::OperationProof && event.data["proof"]["kind"] == "operator"
             });
             for event in words {
-                let Input::Confirm { generation, actor, reason, override_up, .. } = &moment.input else {
+                let Input::Confirm { generation, said_at, actor, reason, override_up, .. } = &moment.input else {
                     prop_assert!(false, "no accepted confirmation is in the record");
                     continue;
                 };
@@ -52,6 +49,10 @@ proptest! {
                     prop_assert!(*override_up && actor.is_admin);
                     prop_assert!(detail.contains("UP"), "the proof does not mention the override");
                 }
+                prop_assert!(*said_at + TimeDelta::minutes(10) >= moment.now, "the word was too old");
+                let is_before_set = moment.before.clock_set_at.is_some_and(|set_at| set_at >= *said_at);
+                prop_assert!(!is_before_set, "how old the word was is not known");
+                prop_assert!(*override_up || !record.was_heard_since(*said_at, at), "the host was alive since");
                 let is_undoing = |f: &InFlight| f.until > moment.now && f.kind.releases();
                 prop_assert!(!host.in_flight.iter().any(is_undoing), "the proof may be undone at this moment");
             }

@@ -30,7 +30,7 @@ impl Setting {
         world.restarts = false;
         world.state.host.backend = self.backend;
         world.state.host.cloud = self.servers.map(|_| "east".to_owned());
-        world.cloud = Cloud::with(self.servers.unwrap_or_default());
+        world.cloud = Cloud::of(self.backend, self.servers.unwrap_or_default());
         world.site.manners.clone_from(&self.manners);
         world.site.lands_ms = self.lands_ms;
         world

@@ -3,6 +3,7 @@
 use ringfence_core::*;
 
 use super::on_nova::{automatic, evacuating, fenced, manual, on_nova};
+use ringfence_world::World;
 use ringfence_world::plans::*;
 
 #[test]
@@ -143,6 +144,45 @@ fn workloads_with_the_highest_priority_move_first_and_few_at_once() {
 }
 
 #[test]
+fn so_many_moves_begin_within_a_second_as_the_segment_says() {
+    let policy = EvacuationPolicy {
+        per_second: 2,
+        ..manual()
+    };
+    let mut world = fenced(5, policy);
+    world.evacuate().unwrap();
+    world.work_off();
+    let begun = |world: &mut World| {
+        let log = world.take_log();
+        log.iter().filter(|line| line.contains("workload.moving")).count()
+    };
+    assert_eq!(begun(&mut world), 2);
+    for (milliseconds_later, more) in [(999, 0), (1, 2), (1000, 1)] {
+        world.pass(milliseconds_later);
+        world.work_off();
+        assert_eq!(begun(&mut world), more, "{milliseconds_later}");
+    }
+    assert!(world.cloud.on("compute1").is_empty());
+}
+
+#[test]
+fn moves_that_began_before_the_clock_was_set_back_hold_no_other_up() {
+    let policy = EvacuationPolicy {
+        per_second: 1,
+        ..manual()
+    };
+    let mut world = fenced(2, policy);
+    world.evacuate().unwrap();
+    world.work_off();
+    world.move_clock(-3_600);
+    world.tick();
+    world.see(FailureState::Unreachable).unwrap();
+    world.pass(1_000);
+    world.work_off();
+    assert!(world.cloud.on("compute1").is_empty());
+}
+
+#[test]
 fn workloads_that_owner_or_segment_opt_out_are_left() {
     let policy = EvacuationPolicy {
         stopped: false,
@@ -177,6 +217,34 @@ fn a_failed_move_is_repeated_and_then_reported() {
     world.retry().unwrap();
     world.work_off();
     world.expect_last("3.0 operation.succeeded: 2 of 2 workloads moved");
+}
+
+/// What the pages advise for pods whose only copy is on the dead node: look again after an hour.
+#[test]
+fn an_evacuation_with_a_workload_that_stays_begins_again_after_the_segments_hour() {
+    let policy = EvacuationPolicy {
+        retries: 0,
+        ..manual()
+    };
+    let mut world = on_nova(power_plan(), 2, policy);
+    world.state.policy.restarts = 2;
+    world.state.policy.restart_delay_s = 3600;
+    world.fence().unwrap();
+    world.work_off();
+    world.cloud.server("web-2").fails = 2;
+    world.evacuate().unwrap();
+    world.work_off();
+    let stays = "1 of 2 workloads moved; not moved: web-2 (every level failed; last nova:east: unknown)";
+    world.expect_last(&format!("0.0 operation.needs_operator: {stays}"));
+    let sent = world.sent.len();
+    world.pass(3_599_999);
+    assert_eq!(world.sent.len(), sent, "it waits for its hour");
+    world.pass(1);
+    world.work_off();
+    world.expect_last(&format!("3600.0 operation.needs_operator: {stays}"));
+    world.pass(3_600_000);
+    world.work_off();
+    world.expect_last("7200.0 operation.succeeded: 2 of 2 workloads moved");
 }
 
 #[test]
@@ -248,4 +316,71 @@ fn a_host_with_more_workloads_than_a_list_holds_is_not_called_empty() {
     world.work_off();
     world.expect_last("0.0 operation.needs_operator: 0 of 0 workloads moved, 256 left where they are; 256 workloads stay on the host, and what is \
          beyond them was not seen");
+}
+
+fn rebooting() -> World {
+    let mut world = on_nova(reboot_plan(), 1, manual());
+    world.fence().unwrap();
+    world.work(0);
+    assert!(world.is_fenced());
+    world
+}
+
+fn sent(world: &World, kind: impl Into<TaskKind>) -> usize {
+    let kind = kind.into();
+    world
+        .sent
+        .iter()
+        .position(|sent| sent.job.kind() == kind)
+        .unwrap()
+}
+
+#[test]
+fn a_backend_is_not_told_that_a_host_is_down_that_is_being_switched_on() {
+    let mut world = rebooting();
+    let (down, on) = (
+        sent(&world, StepKind::MarkDown),
+        sent(&world, FencingKind::PowerOn),
+    );
+    world.deliver(on, "worker-1").unwrap();
+    world.deliver(down, "worker-2").unwrap_err();
+    world.pass(60_000);
+    world.work_off();
+    assert!(!world.cloud.forced_down);
+    let log = world.take_log();
+    assert!(
+        log.last()
+            .unwrap()
+            .ends_with("operation.succeeded: FENCED, proven by power.off"),
+        "{log:#?}"
+    );
+}
+
+#[test]
+fn power_waits_for_a_worker_that_tells_the_backend_that_the_host_is_down() {
+    let mut world = rebooting();
+    let (down, on) = (
+        sent(&world, StepKind::MarkDown),
+        sent(&world, FencingKind::PowerOn),
+    );
+    let down = world.deliver(down, "worker-2").unwrap();
+    world.deliver(on, "worker-1").unwrap_err();
+    world.command(down);
+    world.complete(down);
+    world.deliver(on, "worker-1").unwrap();
+    assert_eq!(world.violation, None);
+}
+
+#[test]
+fn a_worker_that_tells_the_backend_that_the_host_is_down_is_stopped_when_the_host_is_seen_up() {
+    let mut world = on_nova(cut_off_plan(), 1, manual());
+    world.fence().unwrap();
+    world.work(0);
+    world.work(1);
+    let down = sent(&world, StepKind::MarkDown);
+    let down = world.deliver(down, "worker-2").unwrap();
+    super::comes_back(&mut world);
+    world.pass(4_000);
+    assert!(!world.command(down));
+    assert!(!world.cloud.forced_down);
 }

@@ -4,8 +4,8 @@ use ringfence_core::*;
 
 use super::on_nova::{automatic, evacuating, manual, on_nova};
 use super::{comes_back, old_boot};
-use ringfence_world::World;
 use ringfence_world::plans::*;
+use ringfence_world::{Manner, World};
 
 /// A host with power would start its guests again.
 #[test]
@@ -62,6 +62,45 @@ fn a_host_whose_workloads_cannot_be_moved_stays_off_until_a_person_has_looked() 
     world.expect_last("0.0 operation.succeeded: 1 of 1 workloads moved");
     assert!(world.site.is_powered());
     assert!(world.cloud.started.iter().all(|start| start.was_safe));
+}
+
+/// What is left of the fence goes on beside the evacuation: the end of one part of it is no reason to switch on.
+#[test]
+fn a_host_gets_no_power_back_when_another_part_of_its_fence_fails_before_its_workloads_have_moved() {
+    let off_cut_on = plan(vec![
+        vec![
+            task(FencingKind::PowerOff, &[&["bmc"]]),
+            task(FencingKind::NetworkFence, &[&["switch"]]),
+        ],
+        vec![task(FencingKind::PowerOn, &[])],
+    ]);
+    let mut world = on_nova(off_cut_on, 1, automatic());
+    world.site.manners.insert("switch".to_owned(), Manner::Refuses);
+    world.fence().unwrap();
+    world.work(0);
+    world.pass(3_000);
+    let operation = world.state.operation.as_ref().unwrap();
+    assert_eq!(operation.kind(), OperationKind::Evacuation);
+    let last = |world: &World| {
+        let is_cut = |sent: &Dispatch| sent.job.kind() == FencingKind::NetworkFence;
+        world.sent.iter().rposition(is_cut).unwrap()
+    };
+    for _ in 0..10 {
+        if let Ok(job) = world.deliver(last(&world), "worker-1") {
+            world.command(job);
+            world.complete(job);
+        }
+        world.pass(1_000);
+    }
+    let left = &world.state.operation.as_ref().unwrap().stages[0].tasks;
+    let left: Vec<_> = left.iter().map(|task| (task.kind(), task.status)).collect();
+    assert_eq!(
+        left,
+        [
+            (TaskKind::from(FencingKind::NetworkFence), TaskStatus::Failed),
+            (TaskKind::from(FencingKind::PowerOn), TaskStatus::Pending)
+        ]
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod rising;
 mod time;
 mod told;
 mod waiting;
+mod weaker;
 
 use ringfence_core::{Boot, FailureState, FrozenPlan, OldBoot, SegmentPolicy, Timestamp};
 

@@ -4,6 +4,7 @@ use ringfence_core::*;
 
 use super::comes_back;
 use super::on_nova::{evacuating, fenced, manual, on_nova};
+use super::weaker::in_cluster;
 use ringfence_world::plans::*;
 
 #[test]
@@ -42,6 +43,49 @@ fn a_host_is_taken_back_in_its_backends_order() {
         "6.0 operation.succeeded: the host was taken back",
     ]);
     assert!(!world.cloud.forced_down);
+}
+
+/// A node of a cluster whose fence has isolated it, and waits before it takes the power.
+fn isolated() -> ringfence_world::World {
+    let mut world = in_cluster(vec![task(FencingKind::PowerOff, &[&["bmc"]])], 0);
+    world.plan.stages[0].delay_s = 60;
+    world.fence().unwrap();
+    world.work_off();
+    assert!(world.state.host.applied.marked_down_by.is_some());
+    world.take_log();
+    world
+}
+
+#[test]
+fn a_node_that_is_back_when_it_is_isolated_alone_is_let_in_again_without_being_asked() {
+    let mut world = isolated();
+    assert!(!world.state.policy.auto_rejoin);
+    world.pass(6_000);
+    comes_back(&mut world);
+    world.work_off();
+    world.expect(&[
+        "6.0 host.failure_state UP",
+        "6.0 operation.cancelled: the host was seen UP before anything was done to it",
+        "6.0 operation.started rejoin 2",
+        "6.0 send 1 workloads.clean-up kubernetes:east",
+        "6.0 send 2 workloads.mark-up kubernetes:east",
+        "6.0 operation.succeeded: the host was taken back",
+    ]);
+    assert!(world.state.host.applied.is_empty());
+    assert!(world.gates().schedule.allowed);
+}
+
+#[test]
+fn a_node_whose_fence_was_cancelled_when_it_was_isolated_alone_is_let_in_when_it_is_back() {
+    let mut world = isolated();
+    world.cancel().unwrap();
+    assert!(!world.gates().schedule.allowed);
+    world.pass(60_000);
+    assert_eq!(world.sent.len(), 1, "a silent node is left as it is");
+    comes_back(&mut world);
+    world.work_off();
+    assert!(world.state.host.applied.is_empty());
+    assert!(world.gates().schedule.allowed);
 }
 
 #[test]
@@ -106,6 +150,7 @@ fn a_move_has_the_volumes_and_ports_that_the_workloads_own_cloud_cut_off() {
     let Job::Step {
         step: WorkloadStep::Move(step),
         at,
+        ..
     } = &sent.unwrap().job
     else {
         panic!("not a move");

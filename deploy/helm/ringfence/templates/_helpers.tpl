@@ -21,7 +21,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- /* What every pod has: nothing of its node. Keys have to be of mode 0600 and its user's own, and those of a secret's volume are root's
 and of its group: a copy is made before anything starts. */ -}}
 {{- define "ringfence.pod" -}}
-automountServiceAccountToken: false
+automountServiceAccountToken: {{ if .account }}true{{ else }}false{{ end }}
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
@@ -75,4 +75,51 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "ringfence.selector" . | nindent 8 }}
+{{- end -}}
+
+{{- /* The service account of Ringfence inside the cluster, as the API server calls it. */ -}}
+{{- define "ringfence.account" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "ringfence.name" . }}
+{{- end -}}
+
+{{- /* The secret with the certificate of Ringfence inside the cluster. */ -}}
+{{- define "ringfence.certificate" -}}
+{{ .Values.inCluster.tls.secret | default (printf "%s-tls" (include "ringfence.name" .)) }}
+{{- end -}}
+
+{{- /* The configuration of Ringfence inside the cluster. */ -}}
+{{- define "ringfence.configuration" -}}
+[standalone]
+listen = "0.0.0.0:{{ .Values.inCluster.port }}"
+data_dir = "/var/lib/ringfence/data"
+
+[api]
+certificate_file = "/run/tls/tls.crt"
+key_file = "/run/tls/tls.key"
+{{- if .Values.inCluster.tokensSecret }}
+tokens_file = "/run/tokens/tokens.toml"
+{{- end }}
+
+[kubernetes]
+clusters = [{{ .Values.inCluster.cluster | quote }}]
+namespace = {{ .Release.Namespace | quote }}
+gate = {{ .Values.gates.name | quote }}
+adopt = [{{ printf "%s:%s" .Values.inCluster.cluster .Values.inCluster.segment | quote }}]
+records = {{ .Values.inCluster.cluster | quote }}
+operator = [{{ .Values.inCluster.cluster | quote }}]
+{{- with .Values.inCluster.fencedStorage }}
+fenced_storage = [{{ range $at, $driver := . }}{{ if $at }}, {{ end }}{{ $driver | quote }}{{ end }}]
+{{- end }}
+fenced_label = {{ .Values.inCluster.fencedLabel | quote }}
+down_after_s = {{ .Values.inCluster.downAfterSeconds }}
+ready_for_s = {{ .Values.inCluster.readyForSeconds }}
+
+[metrics]
+public = {{ .Values.inCluster.publicMetrics }}
+
+[log]
+format = {{ .Values.logFormat | quote }}
+{{- with .Values.inCluster.moreConfiguration }}
+{{ . }}
+{{- end }}
 {{- end -}}

@@ -28,6 +28,8 @@ pub struct Compute {
     leash: Option<Leash>,
     /// Nova's last heartbeat of the host before the last start.
     heard_before: Option<String>,
+    /// Seconds from its next start to its first sign of life.
+    first_sign_s: u32,
     is_removed: bool,
     home: Home,
 }
@@ -43,10 +45,11 @@ impl Cloud {
             cloud: self.clone(),
             leash: None,
             heard_before: None,
+            first_sign_s: 1,
             is_removed: false,
             home: Home::new("compute")?,
         };
-        compute.configure("")?;
+        compute.configure()?;
         compute.set_boot_time(now() - UP_BEFORE)?;
         compute.start_again()?;
         Ok(compute)
@@ -123,6 +126,7 @@ impl Compute {
         self.set_agent(true)?;
         let description = self.cloud.description();
         let leash = Program::script(&description.folder, "compute.py")
+            .with("FIRST_SIGN_S", self.first_sign_s.to_string())
             .configured([description.etc("nova.conf"), self.home.text("nova-compute.conf")])
             .start(&self.log_file(), self.home.path())?;
         self.leash = Some(leash);
@@ -184,12 +188,9 @@ impl Compute {
         self.start_again()
     }
 
-    /// From its next start on, nova-compute gives signs of life in such intervals.
-    ///
-    /// # Errors
-    /// If its configuration cannot be written.
-    pub fn report_every(&self, seconds: u32) -> Result<(), LabError> {
-        self.configure(&format!("report_interval = {seconds}\n"))
+    /// From its next start on, nova-compute gives its first sign of life only after so many seconds.
+    pub fn silent_at_start(&mut self, seconds: u32) {
+        self.first_sign_s = seconds;
     }
 
     /// The guests on the host, by their servers' ids.
@@ -282,11 +283,11 @@ impl Compute {
         self.cloud.forget_host(&self.name)
     }
 
-    fn configure(&self, more: &str) -> Result<(), LabError> {
+    fn configure(&self) -> Result<(), LabError> {
         let state = self.home.make_folder("state")?;
         let (name, state, lock) = (&self.name, state.display(), self.home.text("lock"));
         let text = format!(
-            "[DEFAULT]\nhost = {name}\nstate_path = {state}\n{more}[oslo_concurrency]\nlock_path = {lock}\n"
+            "[DEFAULT]\nhost = {name}\nstate_path = {state}\n[oslo_concurrency]\nlock_path = {lock}\n"
         );
         self.home.write("nova-compute.conf", &text).map(|_| ())
     }

@@ -45,6 +45,16 @@ impl KubeApi {
         })
     }
 
+    /// A client of the holder of another token, by way of another address.
+    #[must_use]
+    pub fn by_way_of(&self, url: &str, token: &str) -> Self {
+        Self {
+            agent: self.agent.clone(),
+            url: url.to_owned(),
+            token: token.to_owned(),
+        }
+    }
+
     /// Reads an object or a list.
     ///
     /// # Errors
@@ -63,6 +73,14 @@ impl KubeApi {
             Err(LabError::Refused { status: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The numbers of the API server itself, in Prometheus' text form.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn metrics(&self) -> Result<String, LabError> {
+        self.text("GET", "/metrics", None)
     }
 
     /// Makes an object.
@@ -117,7 +135,7 @@ impl KubeApi {
             || {
                 Ok(match self.find(path).map(Option::unwrap_or_default) {
                     Ok(found) if is_so(&found) => Seen::Enough(found),
-                    Ok(found) => Seen::NotYet(found.to_string()),
+                    Ok(found) => Seen::NotYet(in_short(found)),
                     Err(error) => Seen::NotYet(error.to_string()),
                 })
             },
@@ -129,15 +147,26 @@ impl KubeApi {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn versions(&self, list: &str, name: &str, after: &str) -> Result<Vec<Value>, LabError> {
-        let path = format!(
-            "{list}?watch=1&fieldSelector=metadata.name={name}&resourceVersion={after}&timeoutSeconds=1"
-        );
+        let changes = self.changes(&format!("{list}?fieldSelector=metadata.name={name}"), after)?;
+        Ok(changes.into_iter().map(|(_, object)| object).collect())
+    }
+
+    /// Every change of the objects of a list since the version `after`, the oldest first: its kind, as a watch names it, and the object.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn changes(&self, list: &str, after: &str) -> Result<Vec<(String, Value)>, LabError> {
+        let more = if list.contains('?') { '&' } else { '?' };
+        let path = format!("{list}{more}watch=1&resourceVersion={after}&timeoutSeconds=1");
         let what = || format!("GET {path}");
         let text = self.text("GET", &path, None)?;
-        let events = text.lines().map(serde_json::from_str::<Value>);
-        let versions = events.map(|event| event.map(|event| event["object"].clone()));
-        let versions: Result<_, _> = versions.collect();
-        versions.map_err(|source| LabError::Json { what: what(), source })
+        let change = |line: &str| {
+            let mut event: Value = serde_json::from_str(line)?;
+            let kind = event["type"].as_str().unwrap_or_default().to_owned();
+            Ok((kind, event["object"].take()))
+        };
+        let changes: Result<_, serde_json::Error> = text.lines().map(change).collect();
+        changes.map_err(|source| LabError::Json { what: what(), source })
     }
 
     pub(super) fn token(&self) -> &str {
@@ -193,4 +222,12 @@ impl KubeApi {
             .header("Authorization", format!("Bearer {}", self.token))
             .header("Accept", JSON)
     }
+}
+
+/// Without what says which client has set which field.
+fn in_short(mut found: Value) -> String {
+    if let Some(metadata) = found["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    found.to_string()
 }

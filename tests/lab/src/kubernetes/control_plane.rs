@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::pki::Pki;
 use super::process::Process;
-use super::{ControlPlaneOptions, KubeApi, KubernetesPrograms};
+use super::{AuditedCall, ControlPlaneOptions, KubeApi, KubernetesPrograms, audit};
 use crate::error::LabError;
 use crate::home::{Home, random_password};
 use crate::net::{free_tcp_ports, is_open};
@@ -18,6 +18,9 @@ use crate::rope::Rope;
 const WITHOUT_PLAIN_PORT: u32 = 24;
 /// The first release that reads the scheduler's configuration in version 1.
 const SCHEDULER_V1: u32 = 25;
+/// What the API server writes down, and where.
+const AUDIT_POLICY: &str = "audit-policy.json";
+const AUDIT_LIST: &str = "audit.log";
 const DEFAULT_ACCOUNT: &str = "/api/v1/namespaces/default/serviceaccounts/default";
 
 /// A process of the control plane.
@@ -122,7 +125,9 @@ impl ControlPlane {
             _rope: Rope::of(home.path())?,
             home,
         };
-        plane.configure()?;
+        plane.authorize()?;
+        plane.configure_scheduler(&json!([]))?;
+        plane.home.write(AUDIT_POLICY, &audit::policy())?;
         for component in Component::ALL {
             plane.start_again(component)?;
         }
@@ -142,6 +147,11 @@ impl ControlPlane {
     #[must_use]
     pub fn url(&self) -> &str {
         self.pki.url()
+    }
+
+    /// The port of the API server on this machine.
+    pub(super) fn port(&self) -> u16 {
+        self.ports.api
     }
 
     /// The certificate of the API server's authority in PEM.
@@ -166,6 +176,14 @@ impl ControlPlane {
     #[must_use]
     pub fn log(&self, component: Component) -> PathBuf {
         self.process(component).log().clone()
+    }
+
+    /// The calls that the API server has written down, the oldest first.
+    ///
+    /// # Errors
+    /// If it writes none down.
+    pub fn audited(&self) -> Result<Vec<AuditedCall>, LabError> {
+        audit::read(&self.home.join(AUDIT_LIST))
     }
 
     /// Whether the process of a component runs.
@@ -210,6 +228,16 @@ impl ControlPlane {
         })
     }
 
+    /// Starts the scheduler anew, with an extender as in `extenders` of a `KubeSchedulerConfiguration`.
+    ///
+    /// # Errors
+    /// If its configuration cannot be written, or it does not become ready within two minutes.
+    pub fn extend_scheduler(&self, extender: Value) -> Result<(), LabError> {
+        self.configure_scheduler(&json!([extender]))?;
+        self.kill(Component::Scheduler);
+        self.start_again(Component::Scheduler)
+    }
+
     pub(super) fn pki(&self) -> &Pki {
         &self.pki
     }
@@ -226,12 +254,16 @@ impl ControlPlane {
         &self.processes[component.index()]
     }
 
-    fn configure(&self) -> Result<(), LabError> {
+    fn authorize(&self) -> Result<(), LabError> {
         for component in [Component::ControllerManager, Component::Scheduler] {
             let name = component.name();
             let user = self.pki.user(&format!("system:{name}"), None)?;
             self.home.write(&format!("{name}.kubeconfig"), &user)?;
         }
+        Ok(())
+    }
+
+    fn configure_scheduler(&self, extenders: &Value) -> Result<(), LabError> {
         let version = if self.minor < SCHEDULER_V1 {
             "v1beta1"
         } else {
@@ -242,7 +274,7 @@ impl ControlPlane {
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": self.kubeconfig_of(Component::Scheduler)},
             "leaderElection": {"leaderElect": false},
-            "extenders": self.options.extenders,
+            "extenders": extenders,
         });
         if self.minor < WITHOUT_PLAIN_PORT {
             for address in ["healthzBindAddress", "metricsBindAddress"] {
@@ -289,7 +321,7 @@ impl ControlPlane {
 
     fn api_server(&self) -> Vec<String> {
         let file = |name| self.home.text(name);
-        vec![
+        let mut arguments = vec![
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.ports.api),
@@ -305,7 +337,12 @@ impl ControlPlane {
             "--enable-admission-plugins=NodeRestriction".to_owned(),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
-        ]
+        ];
+        if self.options.is_audited {
+            arguments.push(format!("--audit-policy-file={}", file(AUDIT_POLICY)));
+            arguments.push(format!("--audit-log-path={}", file(AUDIT_LIST)));
+        }
+        arguments
     }
 
     fn controller_manager(&self) -> Vec<String> {
@@ -327,6 +364,10 @@ impl ControlPlane {
                 self.options.node_grace.as_millis()
             ),
             format!("--node-monitor-period={}ms", self.options.node_period.as_millis()),
+            format!(
+                "--attach-detach-reconcile-sync-period={}ms",
+                self.options.volume_sync.as_millis()
+            ),
         ]);
         if self.minor < WITHOUT_PLAIN_PORT {
             arguments.push("--port=0".to_owned());

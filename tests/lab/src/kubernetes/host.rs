@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::line::Line;
 use super::process::Process;
 use super::runs::{self, ContainerRun, now_ms};
 use super::{CSI_DRIVER, ControlPlane, KubeletOptions};
@@ -32,6 +33,7 @@ pub(super) struct Host {
     name: String,
     lease_seconds: u64,
     labels: Value,
+    line: Line,
     boots: Mutex<Vec<Boot>>,
     /// Keeps the files from outliving the test process while the host is off.
     _rope: Rope,
@@ -47,7 +49,9 @@ impl Host {
     ) -> Result<Arc<Self>, LabError> {
         let home = Home::new("node")?;
         let user = plane.pki().user(&format!("system:node:{name}"), Some(GROUP))?;
-        home.write("kubeconfig", &user)?;
+        let line = Line::to(plane.port())?;
+        let by_line = format!("https://{}", line.address());
+        home.write("kubeconfig", &user.replace(plane.url(), &by_line))?;
         let program = plane.programs().path("hollow-node");
         let labels = options.labels.iter();
         let labels = labels.map(|(name, value)| (name.clone(), json!(value)));
@@ -56,6 +60,7 @@ impl Host {
             name: name.to_owned(),
             lease_seconds: plane.node_grace().as_secs().max(1),
             labels: Value::Object(labels.collect()),
+            line,
             boots: Mutex::default(),
             _rope: Rope::of(home.path())?,
             home,
@@ -64,6 +69,10 @@ impl Host {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn line(&self) -> &Line {
+        &self.line
     }
 
     pub(super) fn process(&self) -> &Process {

@@ -83,6 +83,11 @@ impl Kubelet {
         self.host.signal(Signal::SIGCONT)
     }
 
+    /// Cuts the host off from the API server, or ends that. The host itself notices nothing else.
+    pub fn cut_off(&self, is_cut_off: bool) {
+        self.host.line().cut(is_cut_off);
+    }
+
     /// Boots a host that is off: nothing runs yet, and the boot id is new. The node is not waited for.
     ///
     /// # Errors

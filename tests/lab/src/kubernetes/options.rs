@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::Component;
 
 /// How a control plane differs from the usual one.
@@ -13,11 +11,14 @@ pub struct ControlPlaneOptions {
     pub node_grace: Duration,
     /// The time between two looks at the nodes; 5 s in production.
     pub node_period: Duration,
-    /// Scheduler extenders, each as an entry of `extenders` in a `KubeSchedulerConfiguration`.
-    pub extenders: Vec<Value>,
+    /// The time after which the controllers notice that an attachment has gone of which nothing has told them; 1 min in production. A kubelet
+    /// that waits for the volume meanwhile looks again after up to 2 min.
+    pub volume_sync: Duration,
     /// More arguments for a component, as in `--v=4`. (From 1.30 on, `--disable-force-detach-on-timeout=true` keeps the controller manager from
     /// detaching the volumes of a silent node after six minutes.)
     pub arguments: Vec<(Component, String)>,
+    /// Whether the API server writes down changes of nodes, and deletions of pods and attachments.
+    pub is_audited: bool,
 }
 
 impl Default for ControlPlaneOptions {
@@ -25,8 +26,9 @@ impl Default for ControlPlaneOptions {
         Self {
             node_grace: Duration::from_secs(8),
             node_period: Duration::from_secs(1),
-            extenders: Vec::new(),
+            volume_sync: Duration::from_secs(5),
             arguments: Vec::new(),
+            is_audited: false,
         }
     }
 }

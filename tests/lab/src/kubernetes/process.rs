@@ -52,6 +52,12 @@ impl Process {
         }
         *leash = Some(Leash::start(Start {
             arguments,
+            environment: vec![
+                // Kubelets leave folders where temporary ones are made.
+                ("TMPDIR", self.home.display().to_string()),
+                // Memory is there, and processor time is short.
+                ("GOGC", "400".to_owned()),
+            ],
             without: NOT_INHERITED,
             stop_signal: Signal::SIGKILL,
             ..Start::new(&self.program, &self.log, &self.home)

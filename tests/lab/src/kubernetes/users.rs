@@ -41,7 +41,16 @@ impl ControlPlane {
         api.post(&accounts, &json!({"metadata": {"name": name}}))?;
         let subject = json!({"kind": "ServiceAccount", "namespace": namespace, "name": name});
         self.grant(name, &subject, rules)?;
-        let answer = api.post(
+        self.token_of(namespace, name)
+    }
+
+    /// The token of a service account for an hour.
+    ///
+    /// # Errors
+    /// If the API server refuses.
+    pub fn token_of(&self, namespace: &str, name: &str) -> Result<KubeUser, LabError> {
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        let answer = self.api().post(
             &format!("{accounts}/{name}/token"),
             &json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}),
         )?;

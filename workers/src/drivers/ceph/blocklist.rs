@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use ringfence_core::{ObservedState, Timestamp};
 use serde::Deserialize;
 
-use super::addresses::{Address, Addresses};
 use crate::act::Reading;
+use ringfence_backends::{Address, Addresses};
 
 /// An entry that ends sooner than in so many days is no fence. Ringfence's own last for years.
 const LEAST_DAYS: i64 = 365;

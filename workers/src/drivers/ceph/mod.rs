@@ -7,7 +7,6 @@
 //! Ceph's own default ends an entry after an hour. An entry that ends soon is no fence. Ceph 16.2 answers that such an entry was prolonged, and
 //! its list goes on to show the old end: the entry has to be removed before it is made anew.
 
-mod addresses;
 mod blocklist;
 mod program;
 
@@ -23,7 +22,6 @@ use ringfence_core::{
 };
 use tokio::time::Instant;
 
-use self::addresses::{ALLOWED, Address, Addresses};
 use self::blocklist::Blocklist;
 use self::program::{Ceph as Program, is_definite, words};
 use crate::act::{self, Answer, Device, Reading, end_of_first_reading};
@@ -31,7 +29,7 @@ use crate::driver::{Clock, Driver, Report};
 use crate::drivers::Entry;
 use crate::process::ProcessError;
 use crate::{Secrets, WorkerError};
-use ringfence_backends::TimeGiven;
+use ringfence_backends::{ALLOWED_ADDRESSES, Address, Addresses, TimeGiven};
 
 /// Seconds that an entry lasts: five years, as Ceph's driver for Kubernetes has them.
 const LASTS_S: &str = "157784760";
@@ -49,7 +47,7 @@ pub(super) static DRIVER: Entry = Entry {
                 "all addresses from which the host reaches Ceph; a method or the host has to give them",
             )
             .tells_apart()
-            .allowing(ALLOWED, |list| Addresses::parse(list).is_ok()),
+            .allowing(ALLOWED_ADDRESSES, |list| Addresses::parse(list).is_ok()),
             Parameter::optional("conf", "the configuration of the cluster, a file on the worker")
                 .says_where()
                 .by_default(CONF)
@@ -113,7 +111,7 @@ impl Ceph {
             ))
         })?;
         let addresses = Addresses::parse(addresses)
-            .map_err(|why| WorkerError::refused(format!("parameter addresses {why}; {ALLOWED}")))?;
+            .map_err(|why| WorkerError::refused(format!("parameter addresses {why}; {ALLOWED_ADDRESSES}")))?;
         Ok(Cluster {
             ceph: Program::new(&self.program, method, secrets),
             addresses,

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::drivers::{password, required};
-use crate::http::{self, Reply, Request};
 use crate::{Secrets, WorkerError};
+use ringfence_backends::http::{self, Reply, Request};
 
 /// The largest file of CA certificates, in bytes: all that a distribution trusts are about 220 kB.
 const MAX_CA_BYTES: u64 = 1024 * 1024;
@@ -85,7 +85,7 @@ fn client(ca_file: Option<&str>, insecure: bool) -> Result<Client, WorkerError> 
     if insecure {
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
-    http::build(builder)
+    http::build(builder).map_err(WorkerError::refused)
 }
 
 fn certificates(path: &str) -> Result<Vec<Certificate>, WorkerError> {

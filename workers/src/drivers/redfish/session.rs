@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 use crate::WorkerError;
-use crate::http::{Reply, Request};
+use ringfence_backends::http::{Reply, Request};
 
 const SERVICE_ROOT: &str = "/redfish/v1/";
 

@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::reset::Reset;
 use super::session::Session;
 use crate::act::{Answer, Device, Reading, end_of_first_reading};
-use crate::http::Reply;
+use ringfence_backends::http::Reply;
 
 /// After an off, some controllers refuse an `On` with 409 for about a minute (seen with iDRAC).
 const ON_RETRIES: u32 = 6;

@@ -51,6 +51,12 @@ fn fixed() -> Vec<Method> {
             power,
             &[("cluster", "east"), ("namespace", "metal"), ("host", "node-7")],
         ),
+        method(
+            "m",
+            "csi-network-fence",
+            Resource::Storage,
+            &[("cluster", "east"), ("class", "rbd"), ("node", "node-7")],
+        ),
     ]
 }
 
@@ -85,6 +91,7 @@ fn the_refusal_names_the_parameters_that_tell_devices_apart() {
         "host",
         "addresses",
         "host",
+        "node or cidrs",
     ];
     for (method, telling) in fixed().iter().zip(telling) {
         let problems = frozen(Some(&PlanScope::Default), method, &giving("other", &[])).unwrap_err();

@@ -56,6 +56,13 @@ fn as_it_is(told: &Explanation) -> Details {
     for source in &host.sources {
         details = details.with("source", source_line(source));
     }
+    if let Some(at) = told.left_at {
+        let cloud = host.cloud.as_deref().unwrap_or_default();
+        details = details.with(
+            "left",
+            format!("{cloud} has not named the host since {}", time(at)),
+        );
+    }
     details = details
         .with_word("fencing", &host.fencing_state, "")
         .with("generation", host.generation.to_string());

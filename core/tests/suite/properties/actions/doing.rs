@@ -32,6 +32,7 @@ pub fn act(world: &mut World, action: &Action) {
         }
         Action::Say {
             generation_off_by,
+            ago_ms,
             is_admin,
             override_up,
         } => {
@@ -40,7 +41,17 @@ pub fn act(world: &mut World, action: &Action) {
                 is_admin: *is_admin,
                 ..person("otto")
             };
-            drop(world.confirm(u32::try_from(generation).unwrap_or(99), actor, *override_up));
+            let generation = u32::try_from(generation).unwrap_or(99);
+            let said_at = world.now - TimeDelta::milliseconds(i64::from(*ago_ms));
+            // Whether it was so then is not known here.
+            let is_hearsay = world.is_hearsay;
+            world.is_hearsay |= *ago_ms > 0 || world.site.harm();
+            if world
+                .confirm_as_of(said_at, generation, actor, *override_up)
+                .is_err()
+            {
+                world.is_hearsay = is_hearsay;
+            }
         }
         Action::PullAndSay => unplug_and_confirm(world),
         Action::Release { of, is_admin } => release(world, of, *is_admin),

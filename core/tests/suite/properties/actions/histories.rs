@@ -13,6 +13,19 @@ pub fn history(truthfulness: Truthfulness) -> BoxedStrategy<Vec<Action>> {
         .boxed()
 }
 
+/// A word of a person, most often one that is heard when it is said.
+pub fn say() -> impl Strategy<Value = Action> {
+    let ago_ms = prop_oneof![3 => Just(0), 2 => 0..30_000_u32, 1 => 0..700_000_u32];
+    (-1..2_i8, ago_ms, any::<bool>(), any::<bool>()).prop_map(
+        |(generation_off_by, ago_ms, is_admin, override_up)| Action::Say {
+            generation_off_by,
+            ago_ms,
+            is_admin,
+            override_up,
+        },
+    )
+}
+
 /// Starts in interesting states, which random actions rarely reach.
 fn beginnings() -> Vec<Vec<Action>> {
     let see = |link, boot| Action::SeeTruly {
@@ -140,11 +153,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
     };
     prop_oneof![
         14 => common,
-        1 => (-1..2_i8, any::<bool>(), any::<bool>()).prop_map(|(generation_off_by, is_admin, override_up)| Action::Say {
-            generation_off_by,
-            is_admin,
-            override_up
-        }),
+        1 => say(),
         2 => (state(), -5..20_i8, boot()).prop_map(|(state, age_s, boot)| Action::Report { state, age_s, boot }),
         1 => (0..3_u8).prop_map(Action::ForgetSource),
         2 => (index(), lies()).prop_map(|(of, lie)| Action::Forge { of, lie }),

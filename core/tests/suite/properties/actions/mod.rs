@@ -4,7 +4,7 @@ mod doing;
 mod histories;
 
 pub use self::doing::{act, live_through, wanted};
-pub use self::histories::history;
+pub use self::histories::{history, say};
 
 use proptest::sample::Index;
 use ringfence_core::*;
@@ -29,6 +29,7 @@ pub enum Action {
     /// A person confirms the fence, truly or not.
     Say {
         generation_off_by: i8,
+        ago_ms: u32,
         is_admin: bool,
         override_up: bool,
     },

@@ -11,6 +11,6 @@ import nova.virt
 
 # Nova only loads drivers of this package.
 nova.virt.__path__.append(here)
-# Seconds to the first heartbeat. Nova has no setting for them, and five seconds are most of a host's start.
-servicegroup.INITIAL_REPORTING_DELAY = 1
+# Seconds to the first heartbeat. Nova has no setting for them, and its five seconds are most of a host's start.
+servicegroup.INITIAL_REPORTING_DELAY = int(os.environ["FIRST_SIGN_S"])
 sys.exit(main())

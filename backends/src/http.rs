@@ -1,4 +1,4 @@
-//! HTTP to a device: bounded in time and size, never redirected.
+//! HTTP to a device or a service: bounded in time and size, never redirected.
 
 use std::sync::Once;
 
@@ -10,18 +10,19 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::WorkerError;
-
 /// The largest answer that is read, in bytes. Systems of large servers have about 50 kB.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// A client for plain HTTP on this machine.
-pub(crate) fn plain_client() -> Result<Client, WorkerError> {
+///
+/// # Errors
+/// As [`build`].
+pub fn plain_client() -> Result<Client, String> {
     build(builder())
 }
 
 /// Follows no redirect, so that no credentials go to another host, and uses no proxy.
-pub(crate) fn builder() -> ClientBuilder {
+pub fn builder() -> ClientBuilder {
     static RING: Once = Once::new();
     RING.call_once(|| {
         // An error means that the process has chosen its provider already, which will do as well.
@@ -33,14 +34,18 @@ pub(crate) fn builder() -> ClientBuilder {
         .referer(false)
 }
 
-pub(crate) fn build(builder: ClientBuilder) -> Result<Client, WorkerError> {
+/// Makes a client.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn build(builder: ClientBuilder) -> Result<Client, String> {
     builder
         .build()
-        .map_err(|error| WorkerError::refused(format!("no HTTP client can be made: {}", error_chain(&error))))
+        .map_err(|error| format!("no HTTP client can be made: {}", error_chain(&error)))
 }
 
 /// One request.
-pub(crate) struct Request {
+pub struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -49,7 +54,9 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(method: Method, url: Url) -> Self {
+    /// Without headers and body.
+    #[must_use]
+    pub fn new(method: Method, url: Url) -> Self {
         Self {
             method,
             url,
@@ -59,19 +66,25 @@ impl Request {
         }
     }
 
-    pub(crate) fn json(self, body: Value) -> Self {
+    /// With this body.
+    #[must_use]
+    pub fn json(self, body: Value) -> Self {
         Self {
             body: Some(body),
             ..self
         }
     }
 
-    pub(crate) fn header(mut self, name: &'static str, value: HeaderValue) -> Self {
+    /// With this header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: HeaderValue) -> Self {
         self.headers.insert(HeaderName::from_static(name), value);
         self
     }
 
-    pub(crate) fn basic(self, username: &str, password: &str) -> Self {
+    /// With these credentials.
+    #[must_use]
+    pub fn basic(self, username: &str, password: &str) -> Self {
         Self {
             basic: Some((username.to_owned(), password.to_owned())),
             ..self
@@ -80,18 +93,24 @@ impl Request {
 }
 
 /// An answer, read to its end.
-pub(crate) struct Reply {
+pub struct Reply {
+    /// Its status.
     pub status: StatusCode,
+    /// Its headers.
     pub headers: HeaderMap,
     body: Vec<u8>,
 }
 
 impl Reply {
-    pub(crate) fn json(&self) -> Option<Value> {
+    /// The body, if it is JSON.
+    #[must_use]
+    pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok()
     }
 
-    pub(crate) fn words(&self) -> String {
+    /// Status and body, for people.
+    #[must_use]
+    pub fn words(&self) -> String {
         let body = String::from_utf8_lossy(&self.body);
         format!("HTTP {} {body}", self.status.as_u16())
             .trim_end()
@@ -99,8 +118,11 @@ impl Reply {
     }
 }
 
-/// Sends and reads the whole answer before `until`; later the connection is dropped. The error says why there is no answer.
-pub(crate) async fn send(client: &Client, request: Request, until: Instant) -> Result<Reply, String> {
+/// Sends and reads the whole answer before `until`; later the connection is dropped.
+///
+/// # Errors
+/// Why there is no answer, in words.
+pub async fn send(client: &Client, request: Request, until: Instant) -> Result<Reply, String> {
     let mut outgoing = client
         .request(request.method, request.url)
         .headers(request.headers);

@@ -1,4 +1,4 @@
-//! The addresses by which Ceph knows a host.
+//! The addresses by which a storage knows a host.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,25 +10,35 @@ const MAX_ADDRESSES: usize = 16;
 /// The widest networks of one host, in leading bits. A wider one would cut other hosts off.
 const WIDEST: (u8, u8) = (24, 64);
 
-pub(super) const ALLOWED: &str = "1 to 16 addresses or networks of the host alone are allowed, with commas between them, such as \
+/// Which lists are allowed, as a sentence.
+pub const ALLOWED_ADDRESSES: &str = "1 to 16 addresses or networks of the host alone are allowed, with commas between them, such as \
      192.0.2.7,fd00::7,192.0.2.64/28; a network has 24 leading bits or more, of IPv6 64 or more";
 
 /// An address, or a network that one host has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Address(IpNet);
+pub struct Address(IpNet);
 
 impl Address {
     /// A whole network.
+    #[must_use]
     pub fn network(net: IpNet) -> Self {
         Self(net.trunc())
     }
 
+    /// As the network that it is.
+    #[must_use]
+    pub fn net(self) -> IpNet {
+        self.0
+    }
+
     /// Whether it is more than one address.
+    #[must_use]
     pub fn is_range(self) -> bool {
         self.0.prefix_len() < self.0.max_prefix_len()
     }
 
     /// Whether some address is in both.
+    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.0.contains(&other.0) || other.0.contains(&self.0)
     }
@@ -57,12 +67,15 @@ impl fmt::Display for Address {
     }
 }
 
-/// All of a host's.
+/// All addresses of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Addresses(Vec<Address>);
+pub struct Addresses(Vec<Address>);
 
 impl Addresses {
-    /// From a list with commas. The error continues a sentence whose subject is the list.
+    /// From a list with commas.
+    ///
+    /// # Errors
+    /// Words that continue a sentence whose subject is the list: it is empty, too long, or names what no host has alone.
     pub fn parse(list: &str) -> Result<Self, String> {
         let all: Vec<_> = list
             .split(',')
@@ -74,6 +87,7 @@ impl Addresses {
         Ok(Self(all))
     }
 
+    /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = Address> {
         self.0.iter().copied()
     }
