@@ -99,6 +99,8 @@ pub struct KeptHost<'a> {
     pub movable: Option<Movable>,
     /// Whether the platform has to be kept from starting workloads on it.
     pub is_isolated: bool,
+    /// Whether marks on it that keep workloads off it are left over from a fence that is over.
+    pub is_mark_left_over: bool,
 }
 
 /// A gate of a platform, as the platform has it.

@@ -89,6 +89,21 @@ pub fn stays_isolated(state: &HostState, now: Timestamp) -> bool {
     host.applied.marked_down_by.is_some() && !is_released
 }
 
+/// Whether a mark by which the host's platform keeps workloads off is left over from a fence that is over: the host is UNFENCED, has no live
+/// operation and is not marked down. The mark on a host that has never been fenced, as far as is known, may be that of a Ringfence whose
+/// records are lost, and stays.
+#[must_use]
+pub fn is_mark_left_over(state: &HostState) -> bool {
+    let host = &state.host;
+    let is_live = state
+        .operation
+        .as_ref()
+        .is_some_and(|operation| operation.status.is_live());
+    let is_held =
+        host.fencing_state() == FencingState::Fenced || is_live || host.applied.marked_down_by.is_some();
+    host.generation > Generation(0) && !is_held
+}
+
 /// Whether the host's platform may be told that the host is not down after all.
 #[must_use]
 pub fn unforce_gate(state: &HostState, now: Timestamp) -> Gate {

@@ -189,6 +189,8 @@ guards! {
     WordOfKnownHost,
     /// A confirmed release by hand waits for tasks that may still take.
     HandWaitsForFencing,
+    /// A confirmed release by hand waits for steps of an evacuation that may still start workloads elsewhere.
+    HandWaitsForSteps,
     /// What a fence rests on is released by a rejoin.
     HandWaitsForRejoin,
     /// A person who begins a rejoin may have plugged the host in just before.

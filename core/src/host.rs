@@ -259,6 +259,14 @@ impl Host {
         self.released_at = self.released_at.max(Some(at));
     }
 
+    /// Whether workloads of the host may still be started elsewhere by an attempt: the one that may last longest.
+    #[must_use]
+    pub fn letting_go_in_flight(&self, now: Timestamp) -> Option<&InFlight> {
+        let lets_go = |f: &&InFlight| matches!(f.kind, TaskKind::Step(step) if step.lets_go());
+        let acting = self.in_flight.iter().filter(|f| f.until > now);
+        acting.filter(lets_go).max_by_key(|f| f.until)
+    }
+
     /// The first attempt that may still be acting and that `kind` must not overlap with: one that acts on the resource of `kind` in the
     /// opposite direction, or one that lets workloads go while `kind` releases something to the host.
     #[must_use]

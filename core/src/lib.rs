@@ -80,7 +80,7 @@ pub use explain::{
 };
 pub use fence::Fence;
 pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
-pub use gate::{Gate, Gates, Placing, gates, schedule_gate, stays_isolated, unforce_gate};
+pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, stays_isolated, unforce_gate};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;

@@ -105,6 +105,18 @@ pub enum Refusal {
         /// Until when at the latest.
         until: Timestamp,
     },
+    /// A step of an evacuation could outlast the word about a release.
+    #[error(
+        "a {kind} of generation {generation} may still start workloads elsewhere until {until}; give the host back what was taken, and say so, after that"
+    )]
+    LettingGoInFlight {
+        /// What.
+        kind: TaskKind,
+        /// Of which generation.
+        generation: Generation,
+        /// Until when at the latest.
+        until: Timestamp,
+    },
     /// A fence that no plan can be carried out for.
     #[error("no plan can be carried out for the host")]
     PlanMissing,
@@ -223,6 +235,7 @@ impl Refusal {
             Self::NeedsAdmin => "forbidden",
             Self::NotApplied { .. } => "applied_fencing.unknown",
             Self::FencingInFlight { .. } => "host.fencing",
+            Self::LettingGoInFlight { .. } => "host.evacuating",
             Self::PlanMissing => "plan.missing",
             Self::OperationLive { .. } => "operation.live",
             Self::OperationOver { .. } => "operation.over",

@@ -28,6 +28,8 @@ pub struct Sign {
     pub host_type: Option<String>,
     /// Whether the backend has it on record as one of Ringfence's hosts, where it keeps that.
     pub is_on_record: bool,
+    /// Whether it bears a mark of Ringfence that keeps workloads off it.
+    pub is_kept_off: bool,
 }
 
 /// One answer of a backend.

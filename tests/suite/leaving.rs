@@ -71,6 +71,7 @@ impl Platform for Yard {
             boot: None,
             host_type: None,
             is_on_record: host == "silent-on-record",
+            is_kept_off: false,
         };
         Ok(Poll {
             hosts: named.into_iter().map(sign).collect(),

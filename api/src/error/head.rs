@@ -90,6 +90,7 @@ fn refusal_head(refusal: &Refusal) -> Head {
         Refusal::NeedsAdmin => (403, "Forbidden"),
         Refusal::NotApplied { .. } => (409, "Nothing applied"),
         Refusal::FencingInFlight { .. } => (409, "Fence may still act"),
+        Refusal::LettingGoInFlight { .. } => (409, "Evacuation may still act"),
         Refusal::PlanMissing => (409, "No plan"),
         Refusal::HostUp { .. } => (409, "Host is up"),
         Refusal::AliveSince { .. } => (409, "Host was alive since"),

@@ -35,6 +35,8 @@ pub(super) struct SeenMarks {
     pub version: Option<String>,
     /// Whether it is marked as one of Ringfence's hosts.
     pub is_host: bool,
+    /// Whether it has a mark of Ringfence that keeps pods off it.
+    pub is_kept_off: bool,
     /// Whether it has all marks of a node that is kept isolated.
     pub is_isolated: bool,
     /// Whether Ringfence has taken it out of service, and others have put it back.
@@ -205,6 +207,7 @@ impl Sightings {
             boot: self.boots.get(name).cloned(),
             host_type: self.types.get(name).cloned(),
             is_on_record: self.marks.get(name).is_some_and(|marks| marks.is_host),
+            is_kept_off: self.marks.get(name).is_some_and(|marks| marks.is_kept_off),
         };
         Poll {
             hosts: self.nodes.iter().map(sign).collect(),

@@ -101,6 +101,7 @@ fn poll(services: &[ComputeService]) -> Poll {
                 boot: None,
                 host_type: None,
                 is_on_record: false,
+                is_kept_off: false,
             })
             .collect(),
         own: own.filter_map(|service| service.updated_at).max(),

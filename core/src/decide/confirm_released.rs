@@ -33,6 +33,7 @@ pub(super) fn confirm_released(
         });
     }
     refuse_if_fencing(draft)?;
+    refuse_if_letting_go(draft)?;
     refuse_if_unknown(draft, methods)?;
     let now = draft.now;
     let host = &mut draft.state.host;
@@ -83,6 +84,18 @@ fn refuse_if_fencing(draft: &Draft) -> Result<(), Refusal> {
     }
     match draft.state.host.fencing_in_flight(draft.now) {
         Some(f) if on(Guard::HandWaitsForFencing) => Err(Refusal::FencingInFlight {
+            kind: f.kind,
+            generation: f.generation,
+            until: f.until,
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// An evacuation that was cancelled may still start workloads elsewhere, which the host must not write beside.
+fn refuse_if_letting_go(draft: &Draft) -> Result<(), Refusal> {
+    match draft.state.host.letting_go_in_flight(draft.now) {
+        Some(f) if on(Guard::HandWaitsForSteps) => Err(Refusal::LettingGoInFlight {
             kind: f.kind,
             generation: f.generation,
             until: f.until,

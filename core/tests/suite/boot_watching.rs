@@ -73,6 +73,7 @@ impl Watched {
             boot: Some(self.sign.clone()),
             host_type: None,
             is_on_record: false,
+            is_kept_off: false,
         };
         let poll = Poll {
             hosts: vec![sign],

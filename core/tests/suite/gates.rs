@@ -224,6 +224,37 @@ fn a_host_that_its_platform_was_told_of_stays_isolated_until_its_release_begins(
     assert!(isolated(&state, 20));
 }
 
+#[test]
+fn a_mark_is_left_over_on_a_host_that_was_fenced_and_that_nothing_holds() {
+    let mut free = state(FailureState::Up, FencingState::Unfenced);
+    free.host.generation = Generation(3);
+    assert!(is_mark_left_over(&free));
+    let with = |change: fn(&mut HostState)| {
+        let mut state = free.clone();
+        change(&mut state);
+        is_mark_left_over(&state)
+    };
+    assert!(
+        !with(|state| state.host.generation = Generation(0)),
+        "its records may be lost"
+    );
+    assert!(!with(
+        |state| state.host.fence = Some(fence(vec![proof(ProofKind::PowerOff)]))
+    ));
+    assert!(
+        !with(|state| state.host.applied.marked_down_by = Some(attempt(1))),
+        "a fence was cancelled"
+    );
+    let operation = |status| Operation {
+        status,
+        ..rejoin(Task::step(WorkloadStep::MarkUp))
+    };
+    free.operation = Some(operation(OperationStatus::Running));
+    assert!(!is_mark_left_over(&free));
+    free.operation = Some(operation(OperationStatus::Succeeded));
+    assert!(is_mark_left_over(&free));
+}
+
 fn rejoin(task: Task) -> Operation {
     Operation {
         id: OperationId(Uuid::from_u128(4)),

@@ -24,6 +24,7 @@ fn sign(host: &str, last: i64) -> Sign {
         boot: None,
         host_type: None,
         is_on_record: false,
+        is_kept_off: false,
     }
 }
 

@@ -5,7 +5,7 @@ mod departures;
 mod gates;
 mod latecomers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use chrono::TimeDelta;
 use ringfence_backends::{BackendError, KeptHost, Platform};
 use ringfence_core::{
     Boot, BootSighting, BootWatch, FailureState, Generation, HostState, Poll, Refresh, Report, Sighting,
-    Timestamp, Watch, error_chain, gate_of_all, is_news, movable_now, stays_isolated,
+    Timestamp, Watch, error_chain, gate_of_all, is_mark_left_over, is_news, movable_now, stays_isolated,
 };
 use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +57,8 @@ const REFRESH_OF_SILENCE: TimeDelta = TimeDelta::seconds(10);
 const REFRESH_OF_RETURN: TimeDelta = TimeDelta::seconds(5);
 /// An engine has a platform for the time of one answer and so many more questions; then another one takes over.
 const KEPT_FOR: u32 = 2;
+/// Hosts that are looked up between two questions because of a mark that may be left over.
+const FREED_AT_ONCE: usize = 64;
 
 /// Watches one platform until it is told to stop.
 pub(crate) async fn watch(
@@ -170,8 +172,10 @@ impl Observer {
                 self.report_boot(engine, host).await;
             }
         }
-        if answer.is_ok() && self.platform.kind().starts_by_itself() {
-            self.keep(engine, &known_as).await?;
+        if let Ok(poll) = &answer
+            && self.platform.kind().starts_by_itself()
+        {
+            self.keep(engine, &hosts, poll).await?;
             self.gates.look(engine, &*self.platform).await;
         }
         if let Ok(poll) = &answer {
@@ -186,7 +190,7 @@ impl Observer {
     }
 
     /// Read after the look, so that the platform leaves alone what has changed since.
-    async fn keep(&mut self, engine: &Engine, known_as: &[&str]) -> Result<(), EngineError> {
+    async fn keep(&mut self, engine: &Engine, hosts: &[CloudHost], poll: &Poll) -> Result<(), EngineError> {
         let now = engine.0.clock.now();
         let mut reader = engine.0.db.reader();
         let read = ringfence_db::kept_states(&mut reader, self.platform.name()).await?;
@@ -197,9 +201,13 @@ impl Observer {
         }
         let states: BTreeMap<&str, &HostState> =
             read.iter().map(|state| (state.host.known_as(), state)).collect();
-        let hosts = known_as.iter().copied();
+        let freed = self.freed(engine, hosts, poll, &states).await?;
         let hosts: Vec<KeptHost<'_>> = hosts
-            .map(|host| kept(host, states.get(host).copied(), now))
+            .iter()
+            .map(|host| {
+                let name = host.known_as.as_str();
+                kept(name, states.get(name).copied(), freed.contains(name), now)
+            })
             .collect();
         let why = self
             .platform
@@ -217,6 +225,36 @@ impl Observer {
         self.not_kept = why;
         self.latecomers.look(engine, &*self.platform, &read, now).await;
         Ok(())
+    }
+
+    /// Hosts with marks that are left over. Another process that has taken the records over since the look may have begun to fence them.
+    async fn freed<'a>(
+        &self,
+        engine: &Engine,
+        hosts: &'a [CloudHost],
+        poll: &Poll,
+        held: &BTreeMap<&str, &HostState>,
+    ) -> Result<BTreeSet<&'a str>, EngineError> {
+        let kept_off: BTreeSet<&str> = poll
+            .hosts
+            .iter()
+            .filter(|sign| sign.is_kept_off && !held.contains_key(sign.host.as_str()))
+            .map(|sign| sign.host.as_str())
+            .collect();
+        let asked = hosts
+            .iter()
+            .filter(|host| kept_off.contains(host.known_as.as_str()));
+        let mut freed = BTreeSet::new();
+        for host in asked.take(FREED_AT_ONCE) {
+            let seen = ringfence_db::see_host(&mut engine.0.db.reader(), &host.id.to_string()).await?;
+            if seen.is_some_and(|seen| is_mark_left_over(&seen.state)) {
+                freed.insert(host.known_as.as_str());
+            }
+        }
+        if !freed.is_empty() {
+            engine.confirm_lead().await?;
+        }
+        Ok(freed)
     }
 
     fn begin_anew(&mut self, engine: &Engine) {
@@ -298,12 +336,18 @@ impl Observer {
     }
 }
 
-fn kept<'a>(host: &'a str, state: Option<&HostState>, now: Timestamp) -> KeptHost<'a> {
+fn kept<'a>(
+    host: &'a str,
+    state: Option<&HostState>,
+    is_mark_left_over: bool,
+    now: Timestamp,
+) -> KeptHost<'a> {
     KeptHost {
         host,
         generation: state.map_or(Generation(0), |state| state.host.generation),
         movable: state.and_then(|state| movable_now(state, now)),
         is_isolated: state.is_some_and(|state| stays_isolated(state, now)),
+        is_mark_left_over,
     }
 }
 

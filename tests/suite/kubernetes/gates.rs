@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::plant::{CLUSTER, GATE, NAMESPACE, Plant, control_plane, settings};
+use super::told::{FENCED, is_isolated, taint};
 use crate::metrics::numbers_of;
 use crate::metrics::rules::WITH_A_CLUSTER;
 
@@ -31,11 +32,6 @@ fn until_gate(plant: &Plant, what: &str, is_so: impl Fn(&Value) -> bool) -> Valu
 }
 
 fn until_isolated(plant: &Plant, node: &str) {
-    let is_isolated = |node: &Value| {
-        let taints = node["spec"]["taints"].as_array();
-        let ours = |taint: &Value| taint["key"] == "ringfence.io/fenced";
-        node["spec"]["unschedulable"] == true && taints.is_some_and(|taints| taints.iter().any(ours))
-    };
     let path = format!("/api/v1/nodes/{node}");
     block_in_place(|| plant.api().until("isolated", &path, SOON, is_isolated).unwrap());
 }
@@ -115,7 +111,24 @@ async fn the_gate_object_has_a_node_while_it_is_fenced_and_silent_and_its_marks_
     plant.until_seen(name, "UP").await;
     let node = block_in_place(|| plant.api().get(&path).unwrap());
     assert!(node["spec"]["unschedulable"] != true, "{}", node["spec"]);
+    marks_that_are_written_back_go_again(&plant, name);
     plant.stack.stop().await;
+}
+
+/// Another program writes the taints as it saw them before the release. On a node that was never fenced they may be those of a Ringfence
+/// whose records are lost.
+fn marks_that_are_written_back_go_again(plant: &Plant, released: &str) {
+    let never_fenced = plant.nodes.iter().find(|node| node.name() != released).unwrap();
+    let stale = json!({ "spec": { "taints": [{ "key": FENCED, "effect": "NoExecute" }] } });
+    let path = |name: &str| format!("/api/v1/nodes/{name}");
+    for name in [never_fenced.name(), released] {
+        let node = block_in_place(|| plant.api().patch(&path(name), &stale).unwrap());
+        assert!(taint(&node, FENCED).is_some(), "{node}");
+    }
+    let is_free = |node: &Value| taint(node, FENCED).is_none();
+    block_in_place(|| plant.api().until("free", &path(released), SOON, is_free).unwrap());
+    let other = block_in_place(|| plant.api().get(&path(never_fenced.name())).unwrap());
+    assert!(!is_free(&other), "{}", other["spec"]);
 }
 
 /// Changes of ConfigMaps that the API server has answered so; 409 where an older version was to be changed.

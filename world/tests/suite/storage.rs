@@ -1,7 +1,7 @@
 //! Writes that the storage has accepted, and the cuts that an evacuation announces.
 
-use ringfence_core::{EventKind, FailureState, FencingKind, ProofKind, SegmentPolicy};
-use ringfence_world::plans::{person, plan, policy, power_plan, task, task_with};
+use ringfence_core::{EventKind, FailureState, FencingKind, ProofKind, SegmentPolicy, StepKind};
+use ringfence_world::plans::{admin, person, plan, policy, power_plan, task, task_with};
 
 use crate::{is_open, lost, work};
 
@@ -107,4 +107,37 @@ fn announces_no_storage(ceph: ringfence_world::Manner) {
         .iter()
         .filter(|line| line.contains(EventKind::OperationProof.as_str()));
     assert_eq!(told.filter(|line| line.ends_with("storage.fence")).count(), 0);
+}
+
+/// Storage is given back by hand while a worker that has claimed a move may still start the server elsewhere.
+#[test]
+fn a_confirmed_release_is_refused_while_a_workload_may_still_be_started_elsewhere() {
+    let mut cut = plan(vec![vec![task(FencingKind::StorageFence, &[&["ceph"]])]]);
+    cut.sufficient_sets = vec![[ProofKind::StorageFence].into()];
+    let mut world = lost(cut, policy());
+    world.state.host.backend = ringfence_core::Backend::Nova;
+    world.state.host.cloud = Some("east".to_owned());
+    world.cloud = ringfence_world::Cloud::with(1);
+    world.fence().unwrap();
+    world.work_off();
+    world.evacuate().unwrap();
+    while world
+        .sent
+        .last()
+        .is_some_and(|sent| sent.job.kind() != StepKind::Move)
+    {
+        work(&mut world);
+    }
+    let moving = world.deliver(world.sent.len() - 1, "worker-1").unwrap();
+    world.cancel().unwrap();
+    world.rejoin(false).unwrap();
+    let early = world.released(2, &["ceph"], admin("anna")).unwrap_err();
+    assert_eq!(early.code(), "host.evacuating");
+    assert!(early.to_string().contains("workloads.move"), "{early}");
+    world.command(moving);
+    world.complete(moving);
+    assert_eq!(world.cloud.started.len(), 1);
+    world.site.reconnect("ceph");
+    world.released(2, &["ceph"], admin("anna")).unwrap();
+    assert_eq!(world.violation, None);
 }

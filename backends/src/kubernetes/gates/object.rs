@@ -298,6 +298,7 @@ mod tests {
             generation: Generation(generation),
             movable: may_all.then_some(Movable::All),
             is_isolated: false,
+            is_mark_left_over: false,
         }
     }
 

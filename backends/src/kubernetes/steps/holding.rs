@@ -151,6 +151,7 @@ pub(in crate::kubernetes) fn marks(node: &NodeObject) -> SeenMarks {
     SeenMarks {
         version: node.metadata.resource_version.clone(),
         is_host: noted(node, HOST).is_some(),
+        is_kept_off: has(taints, FENCED) || noted(node, CORDONED).is_some(),
         is_isolated: node.spec.unschedulable && has(taints, FENCED),
         was_put_back: is_taken_out(node) && !has(taints, OUT_OF_SERVICE) && ready(node) != Ready::Yes,
     }

@@ -203,12 +203,15 @@ fn has_booted_since(world: &World, moment: Timestamp, at: usize) -> bool {
 /// The last time that a cut of storage or network was allowed, except a cut that a person has released by hand.
 fn last_cut(world: &World, at: usize) -> Timestamp {
     let standing = &world.trace[at].before.host.applied.fencing;
-    let mut cuts = vec![FencingKind::StorageFence, FencingKind::NetworkFence];
-    cuts.retain(|kind| standing.iter().any(|standing| standing.kind == *kind));
-    let grants = grants(world)
-        .into_iter()
-        .filter(|g| g.at < at && cuts.iter().any(|cut| g.claim.kind == *cut));
-    grants.map(|g| g.now).max().unwrap_or(world.trace[0].now)
+    let cuts = standing
+        .iter()
+        .filter(|cut| cut.kind.resource() != Resource::Power);
+    let cuts: Vec<_> = cuts
+        .map(|cut| (TaskKind::from(cut.kind), Some(&cut.method)))
+        .collect();
+    let grants = grants(world).into_iter().filter(|g| g.at < at);
+    let of_cuts = grants.filter(|g| cuts.contains(&(g.claim.kind, g.method.as_ref())));
+    of_cuts.map(|g| g.now).max().unwrap_or(world.trace[0].now)
 }
 
 /// Whether the fence had a proof that the host had stopped.
