@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{Backend, FencingKind, FrozenPlan, FrozenTask, MethodTimes, SegmentPolicy};
+use ringfence_core::{Backend, FencingKind, FrozenPlan, FrozenTask, MethodTimes, ProofKind, SegmentPolicy};
 use ringfence_world::plans::{plan, task_with};
 use ringfence_world::search::{Setting, SimSource, Theme};
 
@@ -46,6 +46,14 @@ pub(super) fn cut_off() -> FrozenPlan {
         storage,
         once(FencingKind::NetworkFence, &[&["switch"]]),
     ]])
+}
+
+/// The host is cut off from its storage, and that suffices.
+pub(super) fn cut_suffices() -> FrozenPlan {
+    FrozenPlan {
+        sufficient_sets: vec![[ProofKind::StorageFence].into()],
+        ..plan(vec![vec![once(FencingKind::StorageFence, &[&["ceph"]])]])
+    }
 }
 
 pub(super) fn policy() -> SegmentPolicy {

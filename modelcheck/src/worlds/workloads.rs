@@ -3,7 +3,7 @@
 use ringfence_core::{Backend, EvacuationPolicy, SegmentPolicy, StepKind, TaskKind};
 use ringfence_world::search::Setting;
 
-use super::parts::{fenced, fencing, of, off, off_and_on, policy, setting};
+use super::parts::{cut_suffices, fenced, fencing, of, off, off_and_on, policy, setting};
 use crate::Chance::*;
 use crate::Goal::*;
 use crate::{Chances, Configuration};
@@ -17,7 +17,13 @@ pub(super) const LOOKS: [StepKind; 4] = [
 ];
 
 pub(super) fn all() -> Vec<Configuration> {
-    vec![mark_down(), evacuation(), by_itself(), cloud_rejoin()]
+    vec![
+        mark_down(),
+        evacuation(),
+        by_itself(),
+        cloud_rejoin(),
+        given_back(),
+    ]
 }
 
 pub(super) fn policy_of_a_cloud(automatic: bool) -> SegmentPolicy {
@@ -130,6 +136,32 @@ fn cloud_rejoin() -> Configuration {
         ..of(
             "cloud-rejoin",
             "a host of a cloud is taken back, in order",
+            setting,
+        )
+    }
+}
+
+fn given_back() -> Configuration {
+    let setting = Setting {
+        servers: Some(1),
+        policy: policy_of_a_cloud(false),
+        ..setting(cut_suffices())
+    };
+    Configuration {
+        beginning: fenced(),
+        chances: Chances::of(&[
+            (Evacuate, 1),
+            (Cancel, 1),
+            (Rejoin, 1),
+            (Release, 1),
+            (Step, 3),
+            (Pause, 1),
+        ]),
+        at_a_stroke: at_a_stroke(),
+        goals: vec![Fenced, OpenGate, Evacuating, Moved, StorageBack],
+        ..of(
+            "given-back",
+            "storage is given back by hand while a workload may still be started elsewhere",
             setting,
         )
     }
