@@ -109,7 +109,11 @@ async fn an_api_server_that_is_away_is_no_silence_and_holds_up_what_it_is_needed
     plant.ask(phases.taken_back, "evacuate").await;
     plant.until_succeeded(phases.taken_back, "evacuation").await;
 
-    block_in_place(|| phases.taken_back.start_again().unwrap());
+    block_in_place(|| {
+        phases.taken_back.start_again().unwrap();
+        // Without its volume driver it starts no member for minutes.
+        phases.taken_back.until_ready().unwrap();
+    });
     plant.ask(phases.taken_back, "rejoin").await;
     plant.ask(phases.emptied, "evacuate").await;
     plant.lose_api_server();

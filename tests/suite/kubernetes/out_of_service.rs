@@ -50,7 +50,7 @@ fn until(plant: &Plant, what: &str, path: &str, is_so: impl Fn(&Value) -> bool) 
     block_in_place(|| plant.api().until(what, path, PATIENCE, is_so).unwrap())
 }
 
-/// A pod on each node that Ringfence leaves there.
+/// A pod on each node that Ringfence leaves there until it is being removed, as the node's taint has it be.
 fn run_agents(plant: &Plant) {
     let labels = json!({ "app": "agent" });
     let agents = json!({
@@ -196,7 +196,7 @@ fn the_taint_came_after_the_proof(
     );
 }
 
-/// `pods` are the member, and what Ringfence leaves on the node.
+/// `pods` are the member, and the node's agent.
 fn what_was_let_go_was_not_running(
     plant: &Plant,
     pods: &[String; 2],
@@ -216,13 +216,7 @@ fn what_was_let_go_was_not_running(
     for one in forced.iter().filter(|one| one.user == ACCOUNT) {
         assert_eq!(one.only_uid.as_ref(), Some(&one.uid));
     }
-    // The cluster removes every pod of such a node.
-    let of_agent: Vec<&&Deletion> = forced.iter().filter(|one| one.uid == *agent).collect();
-    assert!(!of_agent.is_empty(), "{told:?}");
-    assert!(
-        of_agent.iter().all(|one| one.user == OutOfService::USER),
-        "{of_agent:?}"
-    );
+    assert!(forced.iter().any(|one| one.uid == *agent), "{told:?}");
 
     let told = deletions(plant, "volumeattachments");
     let detached: Vec<&Deletion> = told.iter().filter(|one| volumes.contains(&one.name)).collect();

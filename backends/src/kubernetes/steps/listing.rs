@@ -58,9 +58,11 @@ impl NodeOf<'_> {
     }
 }
 
-/// Whether the pod goes with its node: it is to run elsewhere, and its node's kubelet will not end it.
+/// Whether the pod goes with its node: it is to run elsewhere, or is being removed already, and its node's kubelet will not end it.
 pub(super) fn goes(pod: &Pod) -> bool {
-    !is_over(pod) && !pod.annotations().contains_key(MIRROR) && !is_of_daemon_set(pod) && !tolerates(pod)
+    let is_going = pod.metadata.deletion_timestamp.is_some();
+    let may_stay = is_of_daemon_set(pod) || tolerates(pod);
+    !is_over(pod) && !pod.annotations().contains_key(MIRROR) && (is_going || !may_stay)
 }
 
 /// Finished pods hold nothing.
@@ -123,6 +125,8 @@ pub(super) fn controller(pod: &Pod) -> Option<&OwnerReference> {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::{PodSpec, PodStatus};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::jiff;
 
     use super::*;
 
@@ -182,9 +186,12 @@ mod tests {
             status: Some(status),
             ..Pod::default()
         };
-        assert_eq!(
-            [mirror, daemon, failed, Pod::default()].map(|pod| goes(&pod)),
-            [false, false, false, true]
-        );
+        let pods = [mirror, daemon, failed, Pod::default()];
+        assert_eq!(pods.each_ref().map(goes), [false, false, false, true]);
+        let going = pods.map(|mut pod| {
+            pod.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
+            pod
+        });
+        assert_eq!(going.each_ref().map(goes), [false, true, false, true]);
     }
 }

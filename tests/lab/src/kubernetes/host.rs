@@ -18,12 +18,17 @@ use crate::rope::Rope;
 /// The group of all kubelets.
 const GROUP: &str = "system:nodes";
 
+/// What the node's program logs when its kubelet has taken the volume driver in.
+const DRIVER_REGISTERED: &str = "the volume driver is registered: true";
+
 /// A boot of a host.
 #[derive(Clone, Debug)]
 struct Boot {
     id: String,
     /// When the host was switched off, in milliseconds since 1970.
     ended_ms: Option<i64>,
+    /// The length of the kubelet's log before this boot.
+    logged_before: usize,
 }
 
 /// A host. It is on while its process runs.
@@ -89,6 +94,17 @@ impl Host {
         boots.last().map(|boot| boot.id.clone()).unwrap_or_default()
     }
 
+    /// Waits until the kubelet of this boot knows its volume driver. Its API object does not tell: that outlives the boot. A kubelet that the
+    /// API server leaves alone meanwhile tries again up to two minutes later.
+    pub(super) fn until_volume_driver(&self) -> Result<(), LabError> {
+        let before = self.boots.lock().last().map_or(0, |boot| boot.logged_before);
+        self.process.wait(|| {
+            let log = std::fs::read(self.process.log()).unwrap_or_default();
+            let of_boot = log.get(before..).unwrap_or_default();
+            String::from_utf8_lossy(of_boot).contains(DRIVER_REGISTERED)
+        })
+    }
+
     /// Every container that the host has run, the oldest first.
     pub(super) fn runs(&self) -> Result<Vec<ContainerRun>, LabError> {
         let ends = |boot: &str| {
@@ -122,9 +138,11 @@ impl Machine for Host {
             return Ok(());
         }
         let boot = new_boot_id()?;
+        let logged_before = std::fs::read(self.process.log()).map_or(0, |log| log.len());
         self.boots.lock().push(Boot {
             id: boot.clone(),
             ended_ms: None,
+            logged_before,
         });
         self.process.start(self.arguments(&boot))
     }

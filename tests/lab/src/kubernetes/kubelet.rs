@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::host::Host;
-use super::{CSI_DRIVER, ContainerRun, ControlPlane, KubeApi, KubeletOptions};
+use super::{ContainerRun, ControlPlane, KubeApi, KubeletOptions};
 use crate::button::{Button, Machine as _};
 use crate::error::LabError;
 use crate::ipmi::IpmiBmc;
@@ -112,13 +112,7 @@ impl Kubelet {
         self.api.until(&what, &self.path(), READY_LIMIT, |node| {
             node["status"]["nodeInfo"]["bootID"] == boot.as_str() && is_ready(node)
         })?;
-        let what = format!("the volume driver on node {name}");
-        let path = format!("/apis/storage.k8s.io/v1/csinodes/{name}");
-        let has_driver = |node: &Value| {
-            let drivers = node["spec"]["drivers"].as_array();
-            drivers.is_some_and(|all| all.iter().any(|driver| driver["name"] == CSI_DRIVER))
-        };
-        self.api.until(&what, &path, READY_LIMIT, has_driver).map(|_| ())
+        self.host.until_volume_driver()
     }
 
     /// Waits until the API shows the node as not Ready.
