@@ -141,7 +141,7 @@ impl FrozenMethod {
         };
         // The host's values have to keep the rules of the driver too: none may smuggle in an action.
         let mut problems = Problems::default();
-        check_use(declared, &filled, &mut problems);
+        check_use(declared, &filled, true, &mut problems);
         problems.into_result()?;
         Ok(Self::of(declared, filled, &host.zone))
     }
@@ -159,8 +159,12 @@ impl FrozenMethod {
                 format!("is missing; parameter {name:?} of the method takes its value from a host"),
             );
         }
-        let of_a_host = declared.place.map(|place| [place.platform, place.host]);
-        let mut of_a_host = of_a_host.into_iter().flatten();
+        let of_place = declared.place.map(|place| [place.platform, place.host]);
+        let left = declared
+            .parameters
+            .iter()
+            .filter(|p| p.is_required && p.may_come_from_host);
+        let mut of_a_host = of_place.into_iter().flatten().chain(left.map(|p| p.name));
         if let Some(name) = of_a_host.find(|name| !method.parameters.contains_key(*name)) {
             problems.add(
                 "host",

@@ -9,6 +9,8 @@ pub struct Parameter {
     pub about: &'static str,
     /// Whether a method has to give it.
     pub is_required: bool,
+    /// Whether each host may give it for itself instead.
+    pub may_come_from_host: bool,
     /// What it says of the device.
     pub role: Role,
     /// Its value where a method gives none.
@@ -62,9 +64,19 @@ impl Parameter {
             name,
             about,
             is_required: false,
+            may_come_from_host: false,
             role: Role::Manner,
             default: None,
             allowed: None,
+        }
+    }
+
+    /// A method may leave it to its hosts.
+    #[must_use]
+    pub const fn or_of_host(self) -> Self {
+        Self {
+            may_come_from_host: true,
+            ..self
         }
     }
 

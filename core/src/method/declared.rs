@@ -2,7 +2,7 @@
 
 use super::Method;
 use super::parameters::is_secret_name;
-use crate::driver::Declaration;
+use crate::driver::{Declaration, Parameter};
 use crate::{Problems, Resource};
 
 pub(super) fn check_resource(declared: &Declaration, resource: Resource, problems: &mut Problems) {
@@ -21,8 +21,14 @@ pub(super) fn check_resource(declared: &Declaration, resource: Resource, problem
     );
 }
 
-pub(super) fn check_declared(declared: &Declaration, method: &Method, problems: &mut Problems) {
-    check_missing(declared, method, problems);
+/// What a method alone leaves to its hosts is not missing.
+pub(super) fn check_declared(
+    declared: &Declaration,
+    method: &Method,
+    of_host: bool,
+    problems: &mut Problems,
+) {
+    check_missing(declared, method, of_host, problems);
     for (name, value) in &method.parameters {
         check_value(declared, name, value, problems);
     }
@@ -31,8 +37,9 @@ pub(super) fn check_declared(declared: &Declaration, method: &Method, problems: 
     }
 }
 
-fn check_missing(declared: &Declaration, method: &Method, problems: &mut Problems) {
-    for parameter in declared.parameters.iter().filter(|p| p.is_required) {
+fn check_missing(declared: &Declaration, method: &Method, of_host: bool, problems: &mut Problems) {
+    let is_needed = |p: &&Parameter| p.is_required && (of_host || !p.may_come_from_host);
+    for parameter in declared.parameters.iter().filter(is_needed) {
         if method.parameters.get(parameter.name).is_none_or(String::is_empty) {
             problems.add(
                 format!("parameters.{}", parameter.name),

@@ -59,7 +59,7 @@ pub fn validate_method(drivers: &Catalogue, method: &Method) -> Result<(), Probl
     match drivers.of(method) {
         Ok(declared) => {
             declared::check_resource(declared, method.resource, &mut problems);
-            check_use(declared, method, &mut problems);
+            check_use(declared, method, false, &mut problems);
         }
         Err(problem) => problems.0.push(problem),
     }
@@ -68,8 +68,8 @@ pub fn validate_method(drivers: &Catalogue, method: &Method) -> Result<(), Probl
     problems.into_result()
 }
 
-/// Checks the parameters that a driver is given, also once a host's own have been put over them.
-pub(crate) fn check_use(declared: &Declaration, method: &Method, problems: &mut Problems) {
+/// Checks the parameters that a driver is given, also once those of a host have been put over them (`of_host`).
+pub(crate) fn check_use(declared: &Declaration, method: &Method, of_host: bool, problems: &mut Problems) {
     check_parameters("parameters", &method.parameters, problems);
-    declared::check_declared(declared, method, problems);
+    declared::check_declared(declared, method, of_host, problems);
 }

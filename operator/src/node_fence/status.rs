@@ -118,3 +118,31 @@ fn attempt(task: &str, attempt: &Attempt) -> ShownAttempt {
         detail: attempt.detail.as_deref().and_then(unless_empty),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ringfence_core::{HostState, Operation, OperationStatus, SegmentPolicy};
+
+    use super::*;
+    use crate::samples::{fence, host};
+
+    #[test]
+    fn the_restarts_of_a_fence_are_its_retries() {
+        let again = Operation {
+            round: 2,
+            ..fence(OperationStatus::Running, Vec::new())
+        };
+        let standing = |last: Option<Operation>| Standing {
+            state: HostState {
+                host: host(false),
+                operation: last.clone(),
+                policy: SegmentPolicy::default(),
+                clock_set_at: None,
+            },
+            last,
+        };
+        let retries = |last| status(Some(&standing(last)), Vec::new()).retries;
+        assert_eq!((retries(Some(again)), retries(None)), (Some(2), Some(0)));
+        assert_eq!(status(None, Vec::new()).retries, None);
+    }
+}

@@ -29,8 +29,12 @@ pub(super) static DRIVER: Entry = Entry {
         resources: &[Resource::Power],
         parameters: &[
             CLUSTER,
-            Parameter::required("namespace", "the namespace of the object").says_where(),
-            Parameter::required("host", "the object's name").tells_apart(),
+            Parameter::required("namespace", "the namespace of the object")
+                .says_where()
+                .or_of_host(),
+            Parameter::required("host", "the object's name")
+                .tells_apart()
+                .or_of_host(),
         ],
         secrets: &[],
         others: None,

@@ -43,7 +43,7 @@ impl NodeOf<'_> {
     pub(super) async fn may_leave(&self, pod: &Pod) -> Result<bool, BackendError> {
         match self.movable {
             Movable::All => Ok(true),
-            Movable::WithoutVolumes => Ok(volumes(pod).all(ends_with_its_pod) && !is_of_stateful_set(pod)),
+            Movable::WithoutVolumes => Ok(shares_nothing(pod)),
             Movable::OnFencedStorage => self.is_on_fenced_storage(pod).await,
         }
     }
@@ -132,6 +132,11 @@ impl NodeOf<'_> {
     }
 }
 
+/// Whether its successor elsewhere has nothing in common with a pod that goes on: no volume, and no name.
+fn shares_nothing(pod: &Pod) -> bool {
+    volumes(pod).all(ends_with_its_pod) && !is_of_stateful_set(pod)
+}
+
 fn volumes(pod: &Pod) -> impl Iterator<Item = &Volume> {
     pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten())
 }
@@ -149,4 +154,47 @@ fn ends_with_its_pod(volume: &Volume) -> bool {
 fn is_of_stateful_set(pod: &Pod) -> bool {
     let mut owners = pod.owner_references().iter();
     owners.any(|owner| owner.kind == "StatefulSet")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(volumes: &Value, owner: &str) -> Pod {
+        let pod = json!({
+            "metadata": { "name": "p", "ownerReferences": [
+                { "apiVersion": "apps/v1", "kind": owner, "name": "o", "uid": "u", "controller": true },
+            ] },
+            "spec": { "containers": [], "volumes": volumes },
+        });
+        serde_json::from_value(pod).unwrap()
+    }
+
+    #[test]
+    fn a_node_that_is_cut_off_from_the_network_alone_loses_pods_that_share_nothing() {
+        let own = json!([
+            { "name": "a", "emptyDir": {} },
+            { "name": "b", "configMap": { "name": "c" } },
+            { "name": "c", "secret": { "secretName": "c" } },
+            { "name": "d", "projected": { "sources": [] } },
+            { "name": "e", "downwardAPI": {} },
+        ]);
+        assert!(shares_nothing(&pod(&own, "ReplicaSet")));
+        assert!(shares_nothing(&pod(&json!([]), "ReplicaSet")));
+        assert!(
+            !shares_nothing(&pod(&own, "StatefulSet")),
+            "its name is one member's"
+        );
+        for volume in [
+            json!({ "name": "v", "persistentVolumeClaim": { "claimName": "data" } }),
+            json!({ "name": "v", "hostPath": { "path": "/srv" } }),
+            json!({ "name": "v", "nfs": { "server": "s", "path": "/" } }),
+            json!({ "name": "v", "ephemeral": { "volumeClaimTemplate": { "spec": {} } } }),
+            json!({ "name": "v", "csi": { "driver": "d" } }),
+        ] {
+            assert!(!shares_nothing(&pod(&json!([volume]), "ReplicaSet")), "{volume}");
+        }
+    }
 }

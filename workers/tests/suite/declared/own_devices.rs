@@ -2,7 +2,7 @@
 
 use ringfence_core::*;
 
-use super::{frozen, method};
+use super::{expect_fault, frozen, method};
 use ringfence_world::plans::host;
 
 fn scopes_of_many() -> [PlanScope; 2] {
@@ -126,6 +126,10 @@ fn the_hosts_name_or_its_own_value_tells_its_device_apart() {
             method("m", "ceph", Resource::Storage, &[]),
             giving("m", &[("addresses", "192.0.2.7,fd00::7")]),
         ),
+        (
+            method("m", "metal3", power, &[("cluster", "east")]),
+            giving("m", &[("namespace", "metal"), ("host", "node-7")]),
+        ),
         (place("ironic", power), giving("m", &[])),
         (place("cinder", Resource::Storage), giving("m", &[])),
         (place("neutron", Resource::Network), giving("m", &[])),
@@ -209,4 +213,25 @@ fn a_devices_key_has_only_the_parameters_that_tell_devices_apart() {
     // A host's name in one cloud may be another host's in the next.
     let node = method("m", "ironic", power, &[]);
     assert_ne!(key(&node, &[("cloud", "west")]), key(&node, &[]));
+}
+
+/// What a method leaves to its hosts is missing where a host does not give it.
+#[test]
+fn a_bare_metal_host_is_given_by_the_method_or_by_its_host() {
+    let of_hosts = method("m", "metal3", Resource::Power, &[("cluster", "east")]);
+    validate_method(&ringfence_workers::catalogue(), &of_hosts).unwrap();
+    let halfway = frozen(None, &of_hosts, &giving("m", &[("namespace", "metal")]));
+    expect_fault(halfway.map(drop), "parameters.host", &["is missing", "metal3"]);
+    let whole = frozen(
+        None,
+        &of_hosts,
+        &giving("m", &[("namespace", "metal"), ("host", "node-7")]),
+    );
+    assert_eq!(whole.unwrap().device.as_deref(), Some("metal3/east/metal/node-7"));
+    let alone = FrozenMethod::without_host(&ringfence_workers::catalogue(), &of_hosts);
+    expect_fault(
+        alone.map(drop),
+        "host",
+        &["leaves parameter \"namespace\" to its hosts"],
+    );
 }
