@@ -71,32 +71,34 @@ impl Parts {
     /// Installs missing parts.
     pub fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
+        // What is compiled takes minutes of the processor, and what is installed waits for disks and networks.
+        std::thread::scope(|scope| {
+            let compiled = scope.spawn(|| Compiled::provide(workspace, wanted));
+            let installed = Self::install(workspace, wanted);
+            let compiled = compiled.join();
+            let compiled = compiled.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(installed?.with(compiled))
+        })
+    }
+
+    fn install(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
         let emulator = python::provide(workspace, &python::SUSHY)?;
         let keystone = python::provide(workspace, &python::KEYSTONE)?;
         let schemathesis = python::provide(workspace, &python::SCHEMATHESIS)?;
         let moto = python::provide(workspace, &python::MOTO)?;
         let deploy_tools = python::provide(workspace, &python::DEPLOY_TOOLS)?;
-        let cargo_deb = cargo_deb::provide(workspace)?;
         let mut environment = vec![
             (SCHEMATHESIS, schemathesis.into_os_string()),
             (SUSHY, emulator.into_os_string()),
             (MOTO, moto.into_os_string()),
             (KEYSTONE, keystone.into_os_string()),
             (DEPLOY_TOOLS, deploy_tools.into_os_string()),
-            (CARGO_DEB, cargo_deb.into_os_string()),
         ];
         let mut no_vm = None;
         if wanted.vm {
             match vm::provide(workspace)? {
                 Vm::There(folder) => environment.push((VM, folder.into_os_string())),
                 Vm::Absent(why) => no_vm = Some(why),
-            }
-        }
-        let mut no_kubernetes = None;
-        if wanted.kubernetes {
-            match kubernetes::provide(workspace)? {
-                Kubernetes::There(folder) => environment.push((KUBERNETES, folder.into_os_string())),
-                Kubernetes::Absent(why) => no_kubernetes = Some(why),
             }
         }
         let mut no_ceph = None;
@@ -116,10 +118,21 @@ impl Parts {
             openstack,
             use_of_openstack: wanted.openstack,
             no_vm,
-            no_kubernetes,
+            no_kubernetes: None,
             no_ceph,
             environment,
         })
+    }
+
+    fn with(mut self, compiled: Compiled) -> Self {
+        self.environment
+            .push((CARGO_DEB, compiled.cargo_deb.into_os_string()));
+        match compiled.kubernetes {
+            Some(Kubernetes::There(folder)) => self.environment.push((KUBERNETES, folder.into_os_string())),
+            Some(Kubernetes::Absent(why)) => self.no_kubernetes = Some(why),
+            None => {}
+        }
+        self
     }
 
     /// Why there are no virtual hosts although they are wanted.
@@ -135,6 +148,23 @@ impl Parts {
     /// Why there is no Ceph although it is wanted.
     pub fn no_ceph(&self) -> Option<&str> {
         self.no_ceph.as_deref()
+    }
+}
+
+/// Parts that are compiled here.
+struct Compiled {
+    cargo_deb: PathBuf,
+    kubernetes: Option<Kubernetes>,
+}
+
+impl Compiled {
+    fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
+        let cargo_deb = cargo_deb::provide(workspace)?;
+        let kubernetes = wanted.kubernetes.then(|| kubernetes::provide(workspace));
+        Ok(Self {
+            cargo_deb,
+            kubernetes: kubernetes.transpose()?,
+        })
     }
 }
 

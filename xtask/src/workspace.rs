@@ -104,8 +104,15 @@ pub enum Build {
 pub fn build<const N: usize>(programs: [Program; N], how: Build) -> Result<[PathBuf; N], XtaskError> {
     let mut command = cargo();
     command.args(["build", "--message-format=json-render-diagnostics"]);
+    if how == Build::ForTests {
+        // With the features that all tests have, so that nothing is built twice.
+        command.arg("--workspace");
+    }
     for (package, name) in programs.map(Program::package_and_name) {
-        command.args(["--package", package, "--bin", name]);
+        if how == Build::ForShipping {
+            command.args(["--package", package]);
+        }
+        command.args(["--bin", name]);
     }
     if how == Build::ForShipping {
         command.args(["--profile", "dist"]);

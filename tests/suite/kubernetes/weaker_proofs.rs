@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use ringfence_core::Resource;
 use ringfence_lab::{Kubelet, LabError};
 use ringfence_tests::Ground;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::{install, start_hook, until_asked};
 use super::plant::{GATE, NAMESPACE, PODS, Plant};
+use super::told::{FENCED, taint};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -143,7 +145,46 @@ async fn storage_alone_lets_those_pods_go_whose_volumes_are_on_it_and_power_the_
     assert_eq!(uid_of(&plant, &long), Value::Null);
     assert!(!is_attached());
     assert_eq!(gate_of(&plant, name), (true, vec![]));
+    storage_comes_back_to_another_boot_before_pods_do(&plant, node).await;
     plant.stack.stop().await;
+}
+
+async fn storage_comes_back_to_another_boot_before_pods_do(plant: &Plant, node: &Kubelet) {
+    let (name, boot) = (node.name(), node.boot_id());
+    let path = format!("/hosts/{name}");
+    let reason = json!({ "reason": "it is mended" });
+    let client = &plant.stack.client;
+    client.post(&format!("{path}/rejoin"), reason).await.ok(202);
+    let rejoin = plant.until_ended(name, "rejoin").await;
+    assert_eq!(rejoin["status"], "succeeded", "{rejoin}");
+    let stages = rejoin["stages"].as_array().unwrap().iter();
+    let tasks: Vec<&Value> = stages
+        .flat_map(|stage| stage["tasks"].as_array().unwrap())
+        .collect();
+    let last = |kind: &str| {
+        let task = tasks.iter().find(|task| task["kind"] == kind).unwrap();
+        let attempt = task["attempts"].as_array().unwrap().last().unwrap();
+        assert_eq!(attempt["outcome"], "confirmed", "{attempt}");
+        let at = |what: &str| attempt[what].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
+        (at("claimed_at"), at("ended_at"))
+    };
+    assert!(last("power.on").1 <= last("storage.unfence").0, "{rejoin}");
+    assert!(
+        last("storage.unfence").1 <= last("workloads.mark-up").0,
+        "{rejoin}"
+    );
+    assert_ne!(node.boot_id(), boot);
+    let host = client.get(&path).await.ok(200);
+    assert_eq!(
+        (&host["fencing_state"], &host["applied_fencing"]),
+        (&json!("UNFENCED"), &json!([]))
+    );
+    let node = block_in_place(|| plant.api().get(&format!("/api/v1/nodes/{name}")).unwrap());
+    assert!(
+        taint(&node, FENCED).is_none() && node["spec"]["unschedulable"] != true,
+        "{}",
+        node["spec"]
+    );
 }
 
 /// A forced deletion by an administrator that changes nothing: `None` if it is let through, and else why not.
