@@ -71,13 +71,13 @@ impl Parts {
     /// Installs missing parts.
     pub fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
         packages::provide(workspace)?;
-        // What is compiled takes minutes of the processor, and what is installed waits for disks and networks.
+        // Kubernetes is compiled, which takes minutes of the processor. The other parts wait for disks and networks.
         std::thread::scope(|scope| {
-            let compiled = scope.spawn(|| Compiled::provide(workspace, wanted));
+            let kubernetes = scope.spawn(|| wanted.kubernetes.then(|| kubernetes::provide(workspace)));
             let installed = Self::install(workspace, wanted);
-            let compiled = compiled.join();
-            let compiled = compiled.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            Ok(installed?.with(compiled))
+            let kubernetes = kubernetes.join();
+            let kubernetes = kubernetes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok(installed?.with(kubernetes.transpose()?))
         })
     }
 
@@ -114,6 +114,9 @@ impl Parts {
             environment.push((OPENSTACK_PARTS, parts.clone().into_os_string()));
             openstack = Some(parts);
         }
+        // Compiled as well, and small.
+        let cargo_deb = cargo_deb::provide(workspace)?;
+        environment.push((CARGO_DEB, cargo_deb.into_os_string()));
         Ok(Self {
             openstack,
             use_of_openstack: wanted.openstack,
@@ -124,10 +127,8 @@ impl Parts {
         })
     }
 
-    fn with(mut self, compiled: Compiled) -> Self {
-        self.environment
-            .push((CARGO_DEB, compiled.cargo_deb.into_os_string()));
-        match compiled.kubernetes {
+    fn with(mut self, kubernetes: Option<Kubernetes>) -> Self {
+        match kubernetes {
             Some(Kubernetes::There(folder)) => self.environment.push((KUBERNETES, folder.into_os_string())),
             Some(Kubernetes::Absent(why)) => self.no_kubernetes = Some(why),
             None => {}
@@ -148,23 +149,6 @@ impl Parts {
     /// Why there is no Ceph although it is wanted.
     pub fn no_ceph(&self) -> Option<&str> {
         self.no_ceph.as_deref()
-    }
-}
-
-/// Parts that are compiled here.
-struct Compiled {
-    cargo_deb: PathBuf,
-    kubernetes: Option<Kubernetes>,
-}
-
-impl Compiled {
-    fn provide(workspace: &Workspace, wanted: Wanted) -> Result<Self, XtaskError> {
-        let cargo_deb = cargo_deb::provide(workspace)?;
-        let kubernetes = wanted.kubernetes.then(|| kubernetes::provide(workspace));
-        Ok(Self {
-            cargo_deb,
-            kubernetes: kubernetes.transpose()?,
-        })
     }
 }
 
