@@ -435,6 +435,8 @@ pub struct CloudHost {
     pub is_silence_counted: bool,
     /// Whether it is FENCED.
     pub is_fenced: bool,
+    /// Whether it was ever fenced, as far as is known.
+    pub was_ever_fenced: bool,
     /// Whether it was added by itself, because its cloud named it.
     pub is_adopted: bool,
     /// Since when its cloud has not named it.
@@ -451,7 +453,7 @@ pub async fn hosts_of_cloud(
     let sql = format!(
         "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
                 hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted,
-                hosts.fencing_state = '{}' AS is_fenced, hosts.is_adopted AS is_adopted, hosts.left_at AS left_at
+                hosts.fencing_state = '{}' AS is_fenced, hosts.generation > 0 AS was_ever_fenced, hosts.is_adopted AS is_adopted, hosts.left_at AS left_at
          FROM hosts JOIN segments ON segments.id = hosts.segment_id
          WHERE hosts.cloud = $1",
         FencingState::Unfenced.as_str(),
@@ -466,6 +468,7 @@ pub async fn hosts_of_cloud(
             own: row.opt_document("own")?,
             is_silence_counted: row.flag("is_silence_counted")?,
             is_fenced: row.flag("is_fenced")?,
+            was_ever_fenced: row.flag("was_ever_fenced")?,
             is_adopted: row.flag("is_adopted")?,
             left_at: row.opt_time("left_at")?,
         })

@@ -241,9 +241,10 @@ impl Observer {
             .filter(|sign| sign.is_kept_off && !held.contains_key(sign.host.as_str()))
             .map(|sign| sign.host.as_str())
             .collect();
+        // The marks on others stay, and would take the place of those that go.
         let asked = hosts
             .iter()
-            .filter(|host| kept_off.contains(host.known_as.as_str()));
+            .filter(|host| host.was_ever_fenced && kept_off.contains(host.known_as.as_str()));
         let mut freed = BTreeSet::new();
         for host in asked.take(FREED_AT_ONCE) {
             let seen = ringfence_db::see_host(&mut engine.0.db.reader(), &host.id.to_string()).await?;

@@ -14,6 +14,7 @@ mod certificates;
 mod cloud;
 mod error;
 mod home;
+mod instance_metadata;
 mod ipmi;
 mod keystone;
 mod kubernetes;
@@ -37,6 +38,7 @@ pub use cloud::{
     VolumeAttachment, WsgiFilter,
 };
 pub use error::LabError;
+pub use instance_metadata::serve_instance_metadata;
 pub use ipmi::{IpmiBmc, IpmiFault};
 pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 pub use kubernetes::{

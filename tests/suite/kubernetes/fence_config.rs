@@ -1,13 +1,11 @@
 //! A Ringfence that is configured by nothing but objects of the cluster.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ringfence_lab::{Aws, IpmiBmc, KubeApi};
+use ringfence_lab::{Aws, IpmiBmc, KubeApi, serve_instance_metadata};
 use ringfence_tests::{Client, Ground};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
@@ -227,7 +225,7 @@ async fn the_cloud_of_a_nodes_provider_id_fences_it_where_nothing_but_a_secret_i
     block_in_place(|| give_provider_id(api, "n1", &format!("aws:///{}a/{instance}", Aws::REGION)));
     let agents = tempfile::tempdir().unwrap();
     let agent = AGENT
-        .replace("@METADATA@", &metadata(of_worker))
+        .replace("@METADATA@", &serve_instance_metadata(of_worker).unwrap())
         .replace("@AWS@", &aws.url());
     let program = agents.path().join("fence_aws");
     std::fs::write(&program, agent).unwrap();
@@ -290,30 +288,6 @@ fn until_told_of_node(api: &KubeApi, node: &str, words: &str) -> Value {
         .find(|event| is_it(event))
         .unwrap()
         .clone()
-}
-
-/// The metadata of an instance, whose only content is its id. Returns its address.
-fn metadata(instance: &str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let instance = instance.to_owned();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            // An agent that was killed does not read its answer.
-            let _ = answer(stream, &instance);
-        }
-    });
-    address
-}
-
-fn answer(mut stream: TcpStream, instance: &str) -> std::io::Result<()> {
-    let mut request = [0; 4096];
-    let _ = stream.read(&mut request)?;
-    write!(
-        stream,
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{instance}",
-        instance.len()
-    )
 }
 
 /// What is configured of n1.

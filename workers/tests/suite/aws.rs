@@ -3,12 +3,10 @@
 //! The agent stops an instance only if the machine that it runs on is itself a running instance that its key sees: it asks the metadata of
 //! its machine for the instance's id first.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
 use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
-use ringfence_lab::Aws;
+use ringfence_lab::{Aws, serve_instance_metadata};
 use ringfence_workers::{Driver, FenceAgent, Report, Secrets, WorkerError};
 use tempfile::TempDir;
 
@@ -26,7 +24,7 @@ impl Worker {
     fn on(instance: &str, aws: &Aws) -> Self {
         let agents = tempfile::tempdir().unwrap();
         let agent = AGENT
-            .replace("@METADATA@", &metadata(instance))
+            .replace("@METADATA@", &serve_instance_metadata(instance).unwrap())
             .replace("@AWS@", &aws.url());
         let path = agents.path().join("fence_aws");
         std::fs::write(&path, agent).unwrap();
@@ -52,30 +50,6 @@ impl Worker {
         let observed = self.driver.observe(method, secrets, seconds(60)).await;
         observed.map(|observation| observation.state)
     }
-}
-
-/// The metadata of an instance, whose only content is its id. Returns its address.
-fn metadata(instance: &str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let instance = instance.to_owned();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            // An agent that was killed does not read its answer.
-            let _ = answer(stream, &instance);
-        }
-    });
-    address
-}
-
-fn answer(mut stream: TcpStream, instance: &str) -> std::io::Result<()> {
-    let mut request = [0; 4096];
-    let _ = stream.read(&mut request)?;
-    write!(
-        stream,
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{instance}",
-        instance.len()
-    )
 }
 
 fn account() -> Aws {
