@@ -60,10 +60,14 @@ const DOWN_AFTER: Duration = Duration::from_secs(10);
 const REMOVE_AFTER_S: i64 = 4;
 
 /// A node that no machine stands behind: it says that it is Ready, and gives no sign of life.
+///
+/// It says when it said so: the controllers remember what a node of this name has said before it was deleted, and take a node that says
+/// nothing newer for one that has been silent since.
 pub fn make_node(api: &KubeApi, name: &str) -> Value {
+    let now = ringfence_tests::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
     let node = json!({
         "metadata": { "name": name },
-        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        "status": { "conditions": [{ "type": "Ready", "status": "True", "lastHeartbeatTime": now }] },
     });
     api.post("/api/v1/nodes", &node).unwrap()
 }
