@@ -31,6 +31,12 @@ pub enum EventKind {
     /// An operation began.
     #[strum(serialize = "operation.started")]
     OperationStarted,
+    /// Safeguards hold the operation.
+    #[strum(serialize = "operation.held")]
+    OperationHeld,
+    /// No safeguard holds the operation any more.
+    #[strum(serialize = "operation.released")]
+    OperationReleased,
     /// One more proof was won.
     #[strum(serialize = "operation.proof")]
     OperationProof,

@@ -20,6 +20,10 @@ pub struct FencingPolicy {
     /// The brake: the percentage of the segment's hosts that may be out of service, 1 to 100. One host may be out of service at any
     /// percentage, and two hosts while a third host is in service: in a small segment each host is a large percentage.
     pub at_most_percent: u32,
+    /// Fences of the segment's hosts beside which another one may begin by itself, this one counted, 1 to 10,000; `null`: any number. Beyond
+    /// them a fence that was not asked for is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
 }
 
 impl Default for FencingPolicy {
@@ -30,6 +34,7 @@ impl Default for FencingPolicy {
             at_most: 5,
             within_s: 600,
             at_most_percent: 40,
+            at_once: None,
         }
     }
 }
@@ -47,6 +52,10 @@ pub struct Neighbourhood {
     pub in_cloud: u64,
     /// UNREACHABLE or FENCED of these.
     pub out_of_service_in_cloud: u64,
+    /// Fences of other hosts of the segment that are running.
+    pub under_way: u64,
+    /// Other hosts of the segment that fell silent earlier, and whose fences have not begun or are held.
+    pub before_it: u64,
 }
 
 /// So many hosts may be out of service whatever their percentage, while another one is in service.
@@ -62,6 +71,8 @@ impl FencingPolicy {
             lately,
             in_cloud,
             out_of_service_in_cloud,
+            under_way: _,
+            before_it: _,
         } = around;
         let percent = u64::from(self.at_most_percent);
         let is_small = |out: u64, all: u64| out <= 1 || (out <= ALWAYS_ALLOWED && out < all);
@@ -90,13 +101,14 @@ impl FencingPolicy {
     }
 
     pub(crate) fn check(&self, problems: &mut Problems) {
+        let at_once = self.at_once.map(|value| ("at_once", value, 1, 10_000));
         let ranges = [
             ("after_s", self.after_s, 0, 3_600),
             ("at_most", self.at_most, 1, 10_000),
             ("within_s", self.within_s, 10, 86_400),
             ("at_most_percent", self.at_most_percent, 1, 100),
         ];
-        for (field, value, min, max) in ranges {
+        for (field, value, min, max) in ranges.into_iter().chain(at_once) {
             if !(min..=max).contains(&value) {
                 problems.add(
                     format!("policy.fencing.{field}"),

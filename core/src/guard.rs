@@ -197,8 +197,12 @@ guards! {
     RejoinMayPlugIn,
     /// Nothing is fenced by itself while too much has failed at once.
     StormBrake,
-    /// Nothing begins of a fence that the storm brake holds.
+    /// Nothing begins of a fence that is held.
     BrakeHolds,
+    /// A fence that was not asked for begins only where every safeguard allows it.
+    SafeguardsHold,
+    /// A fence that was not asked for takes a permit of what is bounded.
+    FenceTakesPermit,
     /// A backend is told that a host is down only once the host is FENCED.
     BackendAwaitsFenced,
     /// Power comes back within a fence only once the host is FENCED.

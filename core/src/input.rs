@@ -114,6 +114,11 @@ pub enum Input {
         /// How the hosts of its segment stand.
         around: Neighbourhood,
     },
+    /// Look again at the safeguards of a fence that they hold.
+    LookAgain {
+        /// How the hosts of its segment stand.
+        around: Neighbourhood,
+    },
     /// A person says that the host was fenced by hand.
     Confirm {
         /// For the operation, if one begins.

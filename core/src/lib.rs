@@ -35,6 +35,7 @@ mod name;
 mod observation;
 mod operation;
 mod own_device;
+mod permit;
 mod plan;
 mod platform;
 mod problem;
@@ -45,6 +46,7 @@ mod record;
 mod refusal;
 mod resolve;
 mod resolved;
+mod safeguard;
 mod segment;
 mod sources;
 mod subscription;
@@ -66,7 +68,7 @@ pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
 pub use check::{CheckAnswer, CheckOutcome, LastCheck};
 pub use cluster::{ClusterUser, PodToEvict};
-pub use decide::decide;
+pub use decide::{decide, look_due};
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use departures::{Departures, Resident, departures, may_remove_departed};
 pub use driver::{Allowed, Catalogue, Declaration, Others, Parameter, Place, Role, Secret, value_of};
@@ -104,6 +106,7 @@ pub use operation::{
     Awaits, EvacuationWork, FenceWork, Operation, OperationKind, OperationStatus, RejoinWork, Stage, Work,
 };
 pub use own_device::target_key;
+pub use permit::Permit;
 pub use plan::{
     Level, MAX_DELAY_S, Plan, PlanScope, PlanStage, SufficientSet, TaskSpec, default_sufficient_sets,
     validate_plan,
@@ -116,6 +119,7 @@ pub use record::{Due, Record, Restored, Unfinished};
 pub use refusal::{Refusal, WORD_COUNTS_S};
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
+pub use safeguard::{Held, Ruling, Safeguard, Verdict, rulings};
 pub use segment::{Segment, SegmentPolicy, validate_policy};
 pub use sources::{
     CONTESTED_S, MAX_SOURCES, Report, Seen, SeenBecause, Silence, Source, Sources, WATCHED_GAP_S, Watched,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, AttemptId, FencingKind, FrozenMethod, Generation, HostId, Movable, OperationId, PlatformHost,
-    Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
+    Attempt, AttemptId, FencingKind, FrozenMethod, Generation, Held, HostId, Movable, OperationId, Permit,
+    PlatformHost, Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
 };
 
 /// What an operation is for.
@@ -29,6 +29,8 @@ words!(OperationKind);
 pub enum OperationStatus {
     /// Tasks are under way or due.
     Running,
+    /// A fence that was not asked for, and that safeguards hold: nothing of it has begun, and they are looked at again.
+    Held,
     /// Nothing more can be done without a person (or a restart that the segment allows).
     NeedsOperator,
     /// Done.
@@ -44,7 +46,7 @@ impl OperationStatus {
     #[must_use]
     pub fn is_live(self) -> bool {
         match self {
-            Self::Running | Self::NeedsOperator => true,
+            Self::Running | Self::Held | Self::NeedsOperator => true,
             Self::Succeeded | Self::Cancelled => false,
         }
     }
@@ -113,6 +115,26 @@ pub struct FenceWork {
     /// It is automatic, and too much has failed at once: it does nothing until a person says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_held_by_brake: bool,
+    /// The safeguards that hold it, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+    /// What it has taken to begin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permits: Vec<Permit>,
+}
+
+impl FenceWork {
+    /// A fence that nothing holds.
+    #[must_use]
+    pub fn new(plan: Option<String>, sufficient_sets: Vec<SufficientSet>) -> Self {
+        Self {
+            plan,
+            sufficient_sets,
+            is_held_by_brake: false,
+            held: None,
+            permits: Vec::new(),
+        }
+    }
 }
 
 /// What belongs to a rejoin.
@@ -209,6 +231,20 @@ impl Operation {
     #[must_use]
     pub fn is_held_by_brake(&self) -> bool {
         self.fence().is_some_and(|fence| fence.is_held_by_brake)
+    }
+
+    /// Whether it is a fence of which nothing begins, for safeguards or for a person's word.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.fence()
+            .is_some_and(|fence| fence.is_held_by_brake || fence.held.is_some())
+    }
+
+    /// The permits that it holds: as long as it is under way.
+    #[must_use]
+    pub fn permits(&self) -> &[Permit] {
+        let fence = self.fence().filter(|_| self.status.is_live());
+        fence.map_or(&[], |fence| &fence.permits)
     }
 
     /// What belongs to it as an evacuation, if it is one.

@@ -94,7 +94,7 @@ impl Record {
             && host.applied.is_empty()
             && host.in_flight.is_empty()
             && live.is_none();
-        let is_held = live.is_some_and(Operation::is_held_by_brake);
+        let is_held = live.is_some_and(Operation::is_held);
         // A host that fences itself is proven to have done so by the silence of all who have heard it.
         let has_witnesses =
             state.policy.self_fencing_timeout_s.is_some() && host.sources.alive_at().is_some();
@@ -109,7 +109,7 @@ impl Record {
             in_flight: in_flight(&host.in_flight),
             released_at: host.released_at,
             last_off_at: host.last_off_at,
-            // An automatic fence that the storm brake holds begins by itself, if it is due then.
+            // An automatic fence that is held begins by itself, if it is due then.
             is_silence_answered: host.is_silence_answered && !is_held,
             witnesses: if on(Guard::RecordKeepsWitnesses) {
                 host.sources.witnesses()
@@ -192,11 +192,7 @@ pub struct Restored {
 
 /// With `rest` the operation is live, and goes on with that.
 fn proven_by(fence: Fence, rest: Option<Unfinished>, state: &HostState) -> Operation {
-    let work = Work::Fence(FenceWork {
-        plan: None,
-        sufficient_sets: fence.sets,
-        is_held_by_brake: false,
-    });
+    let work = Work::Fence(FenceWork::new(None, fence.sets));
     let over = Operation {
         id: fence.operation_id,
         host_id: state.host.id,
@@ -312,11 +308,11 @@ fn together(last: &InFlight) -> InFlight {
     }
 }
 
-/// An automatic fence that the storm brake holds begins by itself, if it is due then.
+/// An automatic fence that is held begins by itself, if it is due then.
 fn unfinished(live: &Operation, host: &Host) -> Option<Unfinished> {
     let is_fenced = host.current_fence().is_some();
     let (plan, is_boot_confirmed) = match &live.work {
-        Work::Fence(fence) if fence.is_held_by_brake => return None,
+        Work::Fence(_) if live.is_held() => return None,
         Work::Fence(fence) => (Some(plan(live, fence)).filter(|_| !is_fenced), false),
         Work::Rejoin(rejoin) => (None, rejoin.boot_confirmed),
         Work::Evacuation(_) => (None, false),

@@ -136,8 +136,8 @@ pub enum Refusal {
         /// Which.
         id: OperationId,
     },
-    /// Only an operation that waits for an operator can be tried again.
-    #[error("operation {id} is {status}; only one that is needs_operator can be tried again")]
+    /// Only an operation that waits for an operator or for safeguards can be tried again.
+    #[error("operation {id} is {status}; only one that is needs_operator or held can be tried again")]
     NotWaiting {
         /// Which.
         id: OperationId,

@@ -3,16 +3,20 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use ringfence_core::{AttemptId, HostId, HostState, Operation, Proof, Timestamp};
+use ringfence_core::{AttemptId, HostId, HostState, Operation, OperationId, Proof, Timestamp};
 use uuid::Uuid;
 
-use crate::{AuditEntry, DbError, DeviceLease, HostWrite, NewEvent, NewReceipt, OutboxRow};
+use crate::{AuditEntry, DbError, DeviceLease, HostWrite, NewEvent, NewPermit, NewReceipt, OutboxRow};
 
 /// Everything that a transaction writes.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
     /// Devices to lease. Each is named once.
     pub leases: Vec<DeviceLease>,
+    /// Permits to take.
+    pub permits: Vec<NewPermit<'a>>,
+    /// Operations that hold no permit any more.
+    pub returned: Vec<OperationId>,
     /// For the requests with an idempotency key.
     pub receipts: Vec<NewReceipt<'a>>,
     /// Attempts whose leases end. A transaction leases devices or ends leases, and not both.
@@ -45,13 +49,25 @@ pub enum Ended {
     },
     /// Nothing was changed: a host is not as it was read, or something that a host was read without a lock for was not to be had.
     HostsChanged,
-    /// Nothing was changed, because of these.
-    Refused {
-        /// Devices that are leased to other attempts.
-        devices: Vec<String>,
-        /// Tries that do not have their idempotency key any more, or whose key has a receipt.
-        holders: Vec<Uuid>,
-    },
+    /// Nothing was changed, because of this.
+    Refused(NotHad),
+}
+
+/// What a transaction could not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotHad {
+    /// Devices that are leased to other attempts.
+    pub devices: Vec<String>,
+    /// Operations for which there is no permit.
+    pub operations: Vec<OperationId>,
+    /// Tries that do not have their idempotency key any more, or whose key has a receipt.
+    pub holders: Vec<Uuid>,
+}
+
+impl NotHad {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.devices.is_empty() && self.operations.is_empty() && self.holders.is_empty()
+    }
 }
 
 impl Ended {

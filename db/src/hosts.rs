@@ -338,13 +338,26 @@ pub async fn neighbourhood(
                    count(CASE WHEN segment_id = $1 AND is_out = 1 THEN 1 END) AS out_of_service,
                    count(CASE WHEN segment_id = $1 AND is_lately = 1 THEN 1 END) AS lately,
                    count(CASE WHEN cloud = $3 THEN 1 END) AS in_cloud,
-                   count(CASE WHEN cloud = $3 AND is_out = 1 THEN 1 END) AS out_of_service_in_cloud
-               FROM (SELECT segment_id, cloud,
+                   count(CASE WHEN cloud = $3 AND is_out = 1 THEN 1 END) AS out_of_service_in_cloud,
+                   count(CASE WHEN segment_id = $1 AND id <> $4 AND is_under_way = 1 THEN 1 END) AS under_way,
+                   count(CASE WHEN segment_id = $1 AND id <> $4 AND is_waiting = 1
+                              AND (failure_since < $5 OR failure_since = $5 AND id < $4) THEN 1 END) AS before_it
+               FROM (SELECT hosts.id, segment_id, cloud, failure_since,
+                         CASE WHEN live.kind = 'fence' AND live.status = 'running' THEN 1 END AS is_under_way,
+                         CASE WHEN failure_state = 'UNREACHABLE' AND fencing_state = 'UNFENCED'
+                                AND (live.status = 'held' OR live.status IS NULL AND NOT is_silence_answered) THEN 1 END AS is_waiting,
                          CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' THEN 1 END AS is_out,
                          CASE WHEN failure_state = 'UNREACHABLE' AND failure_since > $2
                                 OR fencing_state = 'FENCED' AND fenced_at > $2 THEN 1 END AS is_lately
-                     FROM hosts WHERE segment_id = $1 OR cloud = $3) AS around";
-    let values = args![host.segment_id.0, since, host.cloud.clone()];
+                     FROM hosts LEFT JOIN operations AS live ON live.host_id = hosts.id AND live.finished_at IS NULL
+                     WHERE segment_id = $1 OR cloud = $3) AS around";
+    let values = args![
+        host.segment_id.0,
+        since,
+        host.cloud.clone(),
+        host.id.0,
+        host.failure_since
+    ];
     let Some(row) = fetch_optional(run, sql, values).await? else {
         return Ok(Neighbourhood::default());
     };
@@ -354,6 +367,8 @@ pub async fn neighbourhood(
         lately: row.count("lately")?,
         in_cloud: row.count("in_cloud")?,
         out_of_service_in_cloud: row.count("out_of_service_in_cloud")?,
+        under_way: row.count("under_way")?,
+        before_it: row.count("before_it")?,
     })
 }
 

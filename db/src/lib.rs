@@ -31,6 +31,7 @@ mod operations;
 mod outbox;
 mod page;
 mod past_operations;
+mod permits;
 mod placing;
 mod plans;
 mod postgres;
@@ -52,7 +53,7 @@ pub use announcements::Announcements;
 pub use audit::{
     AuditEntry, AuditFilter, AuditRow, append_audit, append_audit_lines, audit_page, audit_row, removed_host,
 };
-pub use changes::{Begun, Changes, Ended, Ending, HostTransaction, Locking};
+pub use changes::{Begun, Changes, Ended, Ending, HostTransaction, Locking, NotHad};
 pub use copy::{check_sqlite, copy_sqlite, schema_version};
 pub use database::{Database, Reader, Tx};
 pub use deliveries::{
@@ -97,6 +98,7 @@ pub use outbox::{
 };
 pub use page::{Order, Page, SortKey};
 pub use past_operations::{last_evacuation_of_host, newest_operations, newest_operations_of_host};
+pub use permits::NewPermit;
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};

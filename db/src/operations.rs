@@ -185,7 +185,7 @@ pub async fn count_running_operations(run: &mut impl Run, most: u32) -> Result<u
     // The first condition is that of the index over the few that are live.
     let sql = "SELECT count(*) AS n FROM
                    (SELECT 1 AS one FROM operations
-                    WHERE status IN ('running', 'needs_operator') AND status = 'running' LIMIT $1) AS running";
+                    WHERE status IN ('running', 'held', 'needs_operator') AND status = 'running' LIMIT $1) AS running";
     let row = fetch_optional(run, sql, args![most]).await?;
     row.map_or(Ok(0), |row| row.count("n"))
 }

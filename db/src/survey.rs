@@ -79,7 +79,7 @@ async fn hosts(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, DbError
 
 async fn operations(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, DbError> {
     let sql = "SELECT kind, status, COUNT(*) AS operations FROM operations
-               WHERE status IN ('running', 'needs_operator') GROUP BY kind, status";
+               WHERE status IN ('running', 'held', 'needs_operator') GROUP BY kind, status";
     let rows = fetch_all(run, sql, args![]).await?;
     rows.iter()
         .map(|row| Ok((row.text("kind")?, row.text("status")?, row.count("operations")?)))
@@ -88,7 +88,7 @@ async fn operations(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, Db
 
 async fn oldest_unproven_fence(run: &mut impl Run) -> Result<Option<Timestamp>, DbError> {
     let sql = "SELECT operations.created_at FROM operations JOIN hosts ON hosts.id = operations.host_id
-               WHERE operations.status IN ('running', 'needs_operator') AND operations.kind = 'fence'
+               WHERE operations.status IN ('running', 'held', 'needs_operator') AND operations.kind = 'fence'
                  AND (hosts.fenced_generation IS NULL OR hosts.fenced_generation < operations.generation)
                ORDER BY operations.created_at LIMIT 1";
     let row = fetch_optional(run, sql, args![]).await?;

@@ -12,6 +12,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         Input::Claim(claim) | Input::Renew(claim) => Some(claim),
         Input::Fence { .. }
         | Input::AutoFence { .. }
+        | Input::LookAgain { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }

@@ -89,6 +89,9 @@ pub enum EngineError {
         /// Which.
         attempt: String,
     },
+    /// As many fences are under way as may be.
+    #[error("as many fences are under way as may be at one time; it is tried again by itself")]
+    NotPermitted,
     /// A change was interrupted by a fault of this service.
     #[error(
         "the change was interrupted; whether it was made is not known here, and asking again does no harm"

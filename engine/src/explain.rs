@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use ringfence_bus::Queue;
 use ringfence_core::{
     Explanation, Facts, FrozenMethod, Host, HostState, Input, LastCheck, MethodFacts, MethodId, PastTimes,
@@ -61,7 +60,7 @@ impl Engine {
         let left_at = ringfence_db::left_at(&mut self.0.db.reader(), state.host.id).await?;
         let left_at = left_at.filter(|_| state.host.cloud.is_some());
         let past = self.past_times(&state.host, plan.as_ref()).await?;
-        let facts = self.facts(&state, plan.as_ref(), now).await?;
+        let facts = self.facts(&state, plan.as_ref()).await?;
         let frozen = match plan {
             Some(plan) => plan.freeze(&state.host),
             None => Err(plan_missing(&state.host)),
@@ -84,15 +83,9 @@ impl Engine {
         })
     }
 
-    async fn facts(
-        &self,
-        state: &HostState,
-        plan: Option<&HostPlan>,
-        now: Timestamp,
-    ) -> Result<Facts, EngineError> {
+    async fn facts(&self, state: &HostState, plan: Option<&HostPlan>) -> Result<Facts, EngineError> {
         let host = &state.host;
-        let since = now - TimeDelta::seconds(i64::from(state.policy.fencing.within_s));
-        let around = ringfence_db::neighbourhood(&mut self.0.db.reader(), host, since).await?;
+        let around = self.around(state).await?;
         let Some(plan) = plan else {
             return Ok(Facts {
                 plan: None,

@@ -199,6 +199,8 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
         | EventKind::HostUnfenced
         | EventKind::HostLeftOff
         | EventKind::OperationStarted
+        | EventKind::OperationHeld
+        | EventKind::OperationReleased
         | EventKind::OperationNeedsOperator
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded
@@ -224,6 +226,8 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::HostUnfenced => "the host is UNFENCED",
         EventKind::HostLeftOff => "the host may stay off",
         EventKind::OperationStarted => "the operation began",
+        EventKind::OperationHeld => "safeguards hold the operation",
+        EventKind::OperationReleased => "no safeguard holds the operation any more",
         EventKind::OperationProof => "one more proof was won",
         EventKind::OperationNeedsOperator => "the operation needs an operator",
         EventKind::OperationRestarted => "the operation tries again",
@@ -240,6 +244,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
     match input {
         Input::Fence { .. } => "fence",
         Input::AutoFence { .. } => "auto_fence",
+        Input::LookAgain { .. } => "look_again",
         Input::Confirm { .. } => "confirm",
         Input::Rejoin { .. } => "rejoin",
         Input::Evacuate { .. } => "evacuate",
@@ -270,6 +275,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         // These bring the id of an operation that may or may not begin.
         Input::Fence { .. }
         | Input::AutoFence { .. }
+        | Input::LookAgain { .. }
         | Input::Confirm { .. }
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }

@@ -190,6 +190,8 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
             "the node's power was not read as on again".to_owned(),
         ),
         EventKind::OperationNeedsOperator => (true, of("NeedsOperator"), text("detail").to_owned()),
+        EventKind::OperationHeld => (true, of("Held"), text("detail").to_owned()),
+        EventKind::OperationReleased => (false, of("Released"), text("detail").to_owned()),
         EventKind::OperationRestarted => (false, of("Restarted"), format!("generation {generation}")),
         EventKind::OperationSucceeded => (false, of("Succeeded"), text("detail").to_owned()),
         EventKind::OperationCancelled => (true, of("Cancelled"), text("detail").to_owned()),

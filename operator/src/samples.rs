@@ -83,11 +83,7 @@ fn operation(work: Work, status: OperationStatus, tasks: Vec<Task>) -> Operation
 }
 
 pub(crate) fn fence(status: OperationStatus, tasks: Vec<Task>) -> Operation {
-    let work = FenceWork {
-        plan: None,
-        sufficient_sets: default_sufficient_sets(),
-        is_held_by_brake: false,
-    };
+    let work = FenceWork::new(None, default_sufficient_sets());
     operation(Work::Fence(work), status, tasks)
 }
 

@@ -56,7 +56,10 @@ pub(crate) async fn take_back(
 fn under_way(rejoin: &Operation) -> Why {
     let reason = match rejoin.status {
         OperationStatus::NeedsOperator => "RejoinNeedsOperator",
-        OperationStatus::Running | OperationStatus::Succeeded | OperationStatus::Cancelled => "RejoinRunning",
+        OperationStatus::Running
+        | OperationStatus::Held
+        | OperationStatus::Succeeded
+        | OperationStatus::Cancelled => "RejoinRunning",
     };
     Why::new(reason, format!("rejoin {}: {}", rejoin.id, rejoin.detail))
 }

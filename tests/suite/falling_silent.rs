@@ -7,6 +7,7 @@ crate::on_both_grounds!(
     hosts_that_fall_silent_are_fenced_until_the_storm_brake_holds,
     a_host_that_was_silent_before_its_segment_fences_automatically_is_fenced_too,
     a_host_without_a_plan_waits_for_a_person,
+    hosts_that_fall_silent_together_are_fenced_one_after_the_other_where_one_may_be_at_a_time,
 );
 
 /// Six hosts in a segment with this policy for hosts that fall silent.
@@ -87,6 +88,77 @@ async fn a_host_that_was_silent_before_its_segment_fences_automatically_is_fence
     policy(&stack, json!({ "automatic": true, "after_s": 1 })).await;
     stack.client.until_fenced("h1").await;
     stack.judge("h1").await;
+    stack.stop().await;
+}
+
+/// The fences of the segment that are running.
+async fn under_way(stack: &Stack) -> usize {
+    let list = stack
+        .client
+        .get("/operations?kind=fence&status=running")
+        .await
+        .ok(200);
+    list["operations"].as_array().unwrap().len()
+}
+
+async fn hosts_that_fall_silent_together_are_fenced_one_after_the_other_where_one_may_be_at_a_time(
+    ground: Ground,
+) {
+    const TOGETHER: [&str; 3] = ["h1", "h2", "h3"];
+    let fencing =
+        json!({ "automatic": true, "after_s": 0, "at_most": 10, "at_most_percent": 100, "at_once": 1 });
+    let options = StackOptions {
+        hosts: 6,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(ground).await, options).await;
+    // A fence takes a second at least, in which the other hosts fall silent.
+    let policy = json!({ "fencing": fencing, "settle_s": 1 });
+    stack.client.set_default_policy(policy).await.ok(200);
+    stack.plan(power_plan()).await;
+    let told = stack.client.get("/hosts/h1/explanation").await.ok(200);
+    let ruling = &told["fence"]["safeguards"][0];
+    assert_eq!(
+        (&ruling["safeguard"], &ruling["verdict"]),
+        (&json!("at_once"), &json!("allow")),
+        "{told}"
+    );
+
+    for host in TOGETHER {
+        stack.hang(host).await;
+    }
+    let is_held = |list: &Value| list["operations"].as_array().is_some_and(|held| held.len() == 2);
+    let list = stack.client.until("/operations?status=held", is_held).await;
+    for held in list["operations"].as_array().unwrap() {
+        let by = &held["held"]["by"][0];
+        assert_eq!(
+            (&by["safeguard"], &by["verdict"]),
+            (&json!("at_once"), &json!("hold")),
+            "{held}"
+        );
+        let host = held["host"].as_str().unwrap();
+        assert!(
+            stack.simulators.may_write(host),
+            "{host} was fenced although it is held"
+        );
+    }
+    let mut fenced = 0;
+    while fenced < TOGETHER.len() {
+        let count = under_way(&stack).await;
+        assert!(count <= 1, "{count} fences are under way");
+        let list = stack.client.get("/hosts?fencing_state=FENCED").await.ok(200);
+        fenced = list["hosts"].as_array().unwrap().len();
+    }
+    let mut were_held = 0;
+    for host in TOGETHER {
+        stack.judge(host).await;
+        let events = stack.client.event_types(host).await;
+        let held = events.iter().position(|kind| kind == "operation.held");
+        let released = events.iter().position(|kind| kind == "operation.released");
+        assert_eq!(held.map(|at| at + 1), released, "{events:?}");
+        were_held += usize::from(held.is_some());
+    }
+    assert_eq!(were_held, 2);
     stack.stop().await;
 }
 

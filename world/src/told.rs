@@ -47,6 +47,8 @@ fn particulars(event: &Event) -> String {
         EventKind::HostFenced | EventKind::HostUnfenced => format!(" {}", generation.unwrap_or_default()),
         EventKind::HostFailureState => format!(" {}", text("to").unwrap_or_default()),
         EventKind::HostLeftOff
+        | EventKind::OperationHeld
+        | EventKind::OperationReleased
         | EventKind::OperationNeedsOperator
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded

@@ -55,6 +55,7 @@ pub(crate) fn engine_head(error: &EngineError) -> Head {
         EngineError::Invalid(_) => head(400, "request.invalid", "Bad request"),
         EngineError::Duplicate(_) => head(409, "name.taken", "Name taken"),
         EngineError::Changed { .. } => head(412, "revision.changed", "Changed meanwhile"),
+        EngineError::NotPermitted => head(409, "fence.held", "Fence held"),
         EngineError::Interrupted => head(500, "internal", "Internal error"),
         EngineError::KeySpent => head(409, "idempotency.running", "Still running"),
         EngineError::TooMany(_) => head(409, "too_many", "Too many"),

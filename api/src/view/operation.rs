@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::host::ProofView;
+use super::safeguard::HeldView;
 
 /// One fence, rejoin or evacuation of one host.
 #[derive(Debug, Serialize, ToSchema)]
@@ -18,7 +19,7 @@ pub(crate) struct OperationView {
     /// fence, rejoin or evacuation
     #[schema(example = "fence")]
     pub kind: &'static str,
-    /// running, needs_operator, succeeded or cancelled
+    /// running, held, needs_operator, succeeded or cancelled
     #[schema(example = "running")]
     pub status: &'static str,
     /// What it waits for while it runs, else why it stands there.
@@ -30,6 +31,8 @@ pub(crate) struct OperationView {
     pub plan: Option<String>,
     /// Whether it waits because too much has failed at once: retry it, or cancel it.
     pub is_held_by_brake: bool,
+    /// The safeguards that hold it, of a fence that was not asked for; they are looked at again by themselves.
+    pub held: Option<HeldView>,
     /// How often it was started again.
     pub round: u32,
     /// When it starts again by itself.
@@ -179,6 +182,10 @@ impl OperationView {
             requested_by: operation.requested_by.clone(),
             plan: operation.fence().and_then(|fence| fence.plan.clone()),
             is_held_by_brake: operation.is_held_by_brake(),
+            held: operation
+                .fence()
+                .and_then(|fence| fence.held.as_ref())
+                .map(HeldView::from),
             round: operation.round,
             restart_at: operation.restart_at,
             proofs: operation.proofs.iter().map(ProofView::from).collect(),

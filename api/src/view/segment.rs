@@ -73,10 +73,12 @@ pub(crate) struct FencingView {
     pub within_s: u32,
     /// The brake: the percentage of the segment's hosts that may be out of service; 1 to 100. One host may be out of service at any percentage, and two hosts while a third host is in service.
     pub at_most_percent: u32,
+    /// Fences of the segment's hosts that may be under way at one time, one that begins by itself counted in; 1 to 10000; null: any number. Beyond them it is held.
+    pub at_once: Option<u32>,
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once,
 }
 
 /// Which workloads of a FENCED host are started elsewhere, in which order, and how.

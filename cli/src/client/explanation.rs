@@ -38,6 +38,8 @@ pub struct FencePreview {
     #[serde(default)]
     pub sufficient_sets: Vec<SetProspect>,
     pub storm_brake: StormBrake,
+    #[serde(default)]
+    pub safeguards: Vec<Ruling>,
     pub gates_once_fenced: Option<Gates>,
     pub last_fence: Option<LastFence>,
 }
@@ -177,6 +179,15 @@ pub struct StormBrake {
     pub at_most: u32,
     pub within_s: u32,
     pub at_most_percent: u32,
+}
+
+/// What a safeguard says of an automatic fence.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ruling {
+    pub safeguard: String,
+    pub verdict: String,
+    pub reason: String,
+    pub release: Option<String>,
 }
 
 /// How long the last fence took.

@@ -133,7 +133,7 @@ impl Operation {
     #[must_use]
     pub fn is_over(&self) -> bool {
         match self.status.as_str() {
-            "running" => false,
+            "running" | "held" => false,
             "needs_operator" => self.restart_at.is_none(),
             _ => true,
         }
@@ -419,6 +419,7 @@ pub struct Fencing {
     pub at_most: u32,
     pub within_s: u32,
     pub at_most_percent: u32,
+    pub at_once: Option<u32>,
 }
 
 /// What happens to the workloads of a FENCED host.

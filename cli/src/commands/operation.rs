@@ -68,7 +68,7 @@ pub struct OperationListArgs {
     #[arg(long, value_parser = ["fence", "rejoin", "evacuation"])]
     kind: Option<String>,
     /// Only operations of this status
-    #[arg(long, value_parser = ["running", "needs_operator", "succeeded", "cancelled"])]
+    #[arg(long, value_parser = ["running", "held", "needs_operator", "succeeded", "cancelled"])]
     status: Option<String>,
     #[command(flatten)]
     list: ListArgs,

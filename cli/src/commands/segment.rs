@@ -64,7 +64,7 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15 or at_most=5; may be repeated
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5 or at_once=2; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
     /// How the workloads of a FENCED host are evacuated, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
@@ -121,10 +121,13 @@ fn evacuation_field(text: &str) -> Result<(String, Value), CliError> {
     Ok((key, value))
 }
 
-/// A field of the policy for automatic fences: true or false, or a number.
+/// A field of the policy for automatic fences: true or false, a number, or none.
 fn fencing_field(text: &str) -> Result<(String, Value), CliError> {
     let Pair { key, value } = pair(text)?;
-    let value = serde_json::from_str(&value).unwrap_or_else(|_| value.into());
+    let value = match value.as_str() {
+        "none" => Value::Null,
+        other => serde_json::from_str(other).unwrap_or_else(|_| other.into()),
+    };
     Ok((key, value))
 }
 
@@ -203,9 +206,14 @@ fn fencing(policy: &Policy) -> String {
     if !fencing.automatic {
         return "when asked".to_owned();
     }
+    let at_once = fencing.at_once.map(|fences| format!(", {fences} at once"));
     format!(
-        "by itself after {} s, at most {} hosts within {} s and {} % of them all",
-        fencing.after_s, fencing.at_most, fencing.within_s, fencing.at_most_percent
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}",
+        fencing.after_s,
+        fencing.at_most,
+        fencing.within_s,
+        fencing.at_most_percent,
+        at_once.unwrap_or_default()
     )
 }
 
@@ -289,12 +297,16 @@ mod tests {
             auto_rejoin: Some(true),
             rejoin_wait_s: None,
             workloads_zone: None,
-            fencing: vec!["automatic=true".to_owned(), "at_most=8".to_owned()],
+            fencing: vec![
+                "automatic=true".to_owned(),
+                "at_most=8".to_owned(),
+                "at_once=none".to_owned(),
+            ],
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true,
-                "fencing": {"automatic": true, "at_most": 8}, "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
+                "fencing": {"automatic": true, "at_most": 8, "at_once": null}, "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }

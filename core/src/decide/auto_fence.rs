@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId, OperationStatus, Reply,
+    EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId, OperationStatus, Permit, Reply,
     SufficientSet, Work, fence_due,
 };
 
 use super::draft::after_ms;
-use super::{AUTO_FENCE_AGAIN_MS, Draft, fence};
+use super::{AUTO_FENCE_AGAIN_MS, Draft, fence, held};
 
 /// Who asks for it.
 const BY: &str = "ringfence";
@@ -22,7 +22,7 @@ pub(super) struct Resolved {
     pub sufficient_sets: Vec<SufficientSet>,
 }
 
-/// Begins it, if it is due. If too much has failed at once, it begins by asking a person.
+/// Begins it, if it is due. If too much has failed at once, it begins by asking a person; if safeguards hold it, by waiting for them.
 pub(super) fn auto_fence(
     draft: &mut Draft,
     id: OperationId,
@@ -32,29 +32,35 @@ pub(super) fn auto_fence(
     if fence_due(&draft.state).is_none_or(|due| due > draft.now) {
         return Reply::AlreadySo;
     }
-    let brake = draft
-        .state
-        .policy
-        .fencing
-        .brake(around)
-        .filter(|_| on(Guard::StormBrake));
-    let operation = new_operation(draft, id, resolved, brake.is_some());
+    let brake = brake(draft, around);
+    let holding = held::holding(draft, around);
+    let is_free = brake.is_none() && holding.is_empty();
+    let permits = if is_free { held::permits(draft) } else { Vec::new() };
+    let operation = new_operation(draft, id, resolved, permits);
     fence::supersede(draft);
     draft.begin(operation);
     if let Some(why) = brake {
         ask(draft, &why);
+    } else if !is_free {
+        held::hold(draft, holding);
     }
     Reply::Started(id)
 }
 
+/// Why a person is asked first, where too much has failed at once.
+pub(super) fn brake(draft: &Draft, around: Neighbourhood) -> Option<String> {
+    let why = draft.state.policy.fencing.brake(around);
+    why.filter(|_| on(Guard::StormBrake))
+}
+
 /// Without a plan, the host's own watchdog or a person can prove it still.
-fn new_operation(draft: &Draft, id: OperationId, resolved: Resolved, is_held_by_brake: bool) -> Operation {
+fn new_operation(draft: &Draft, id: OperationId, resolved: Resolved, permits: Vec<Permit>) -> Operation {
     let mut operation = match resolved.plan {
         Ok(plan) => fence::new_operation(draft, id, plan, reason(draft), BY),
         Err(fault) => without_plan(draft, id, &fault, resolved.sufficient_sets),
     };
     if let Work::Fence(fence) = &mut operation.work {
-        fence.is_held_by_brake = is_held_by_brake;
+        fence.permits = permits;
     }
     operation
 }
@@ -65,11 +71,7 @@ fn without_plan(
     fault: &str,
     sufficient_sets: Vec<SufficientSet>,
 ) -> Operation {
-    let work = Work::Fence(FenceWork {
-        plan: None,
-        sufficient_sets,
-        is_held_by_brake: false,
-    });
+    let work = Work::Fence(FenceWork::new(None, sufficient_sets));
     let generation = draft.state.host.generation.next();
     let reason = format!("{}; {fault}", reason(draft));
     Operation {
@@ -86,10 +88,13 @@ fn reason(draft: &Draft) -> String {
 }
 
 /// Nothing of it begins until a person says so: the segment's restarts are for what was tried.
-fn ask(draft: &mut Draft, brake: &str) {
+pub(super) fn ask(draft: &mut Draft, brake: &str) {
     let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
+    if let Work::Fence(fence) = &mut operation.work {
+        fence.is_held_by_brake = true;
+    }
     operation.status = OperationStatus::NeedsOperator;
     operation.detail =
         format!("{brake}; look why, then retry this operation to fence the host, or cancel it");

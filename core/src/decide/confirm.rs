@@ -189,11 +189,7 @@ fn operation_of_a_word(
         restarts_left: 0,
         ..draft.operation(
             id,
-            Work::Fence(FenceWork {
-                plan: None,
-                sufficient_sets,
-                is_held_by_brake: false,
-            }),
+            Work::Fence(FenceWork::new(None, sufficient_sets)),
             generation,
             word.reason.clone(),
             &word.actor.name,

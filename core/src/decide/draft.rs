@@ -217,7 +217,7 @@ impl Draft {
         let kind = match status {
             OperationStatus::Cancelled => EventKind::OperationCancelled,
             OperationStatus::Succeeded => EventKind::OperationSucceeded,
-            OperationStatus::Running | OperationStatus::NeedsOperator => return,
+            OperationStatus::Running | OperationStatus::Held | OperationStatus::NeedsOperator => return,
         };
         let data = json!({
             "operation_id": operation.id,

@@ -11,7 +11,7 @@ use crate::{
 use super::{Draft, proof, retry};
 use crate::platform::platform_of;
 
-/// Already FENCED by proofs that hold: nothing. A fence is live: that one; what the brake holds begins now. Seen UP: refused. No plan: refused. A rejoin is
+/// Already FENCED by proofs that hold: nothing. A fence is live: that one; what is held begins now. Seen UP: refused. No plan: refused. A rejoin is
 /// live: it makes way. Else: a new one.
 pub(super) fn fence(
     draft: &mut Draft,
@@ -28,13 +28,13 @@ pub(super) fn fence(
         .live()
         .filter(|live| live.kind() == OperationKind::Fence && !has_ended)
     {
-        let (id, is_held_by_brake) = (live.id, live.is_held_by_brake());
+        let (id, is_held) = (live.id, live.is_held());
         // The operation keeps the reason of the one who began it.
         draft.note(
             "fence.joined",
             json!({ "operation_id": id, "reason": reason, "by": actor.name }),
         );
-        if is_held_by_brake {
+        if is_held {
             retry::restart(draft, &format!("wanted by {}: {reason}", actor.name));
         }
         return Ok(Reply::Joined(id));
@@ -144,11 +144,7 @@ pub(super) fn new_operation(
         .into_iter()
         .chain(planned)
         .chain(after_fenced(&draft.state));
-    let work = Work::Fence(FenceWork {
-        plan: Some(plan.name),
-        sufficient_sets: plan.sufficient_sets,
-        is_held_by_brake: false,
-    });
+    let work = Work::Fence(FenceWork::new(Some(plan.name), plan.sufficient_sets));
     Operation {
         stages: stages.collect(),
         ..draft.operation(id, work, generation, reason, by)

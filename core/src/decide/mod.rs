@@ -13,6 +13,7 @@ mod draft;
 mod evacuation;
 mod failure_state;
 mod fence;
+mod held;
 mod power_last;
 mod progress;
 mod proof;
@@ -26,6 +27,7 @@ use draft::Draft;
 pub(crate) use draft::after_s;
 pub(crate) use evacuation::{left_to_do, list_workloads};
 pub(crate) use fence::rest_of_fence;
+pub use held::look_due;
 pub(crate) use proof::self_fencing_due;
 
 /// Seconds within which a worker has to claim an attempt after it was sent out.
@@ -80,6 +82,7 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
             };
             auto_fence::auto_fence(&mut draft, operation_id, resolved, around)
         }
+        Input::LookAgain { around } => held::look_again(&mut draft, around),
         Input::Confirm {
             operation_id,
             generation,

@@ -17,7 +17,10 @@ pub(super) fn retry(
     let Some(live) = draft.live().filter(|live| live.id == id) else {
         return Err(Refusal::OperationOver { id });
     };
-    if live.status != OperationStatus::NeedsOperator {
+    if !matches!(
+        live.status,
+        OperationStatus::NeedsOperator | OperationStatus::Held
+    ) {
         return Err(Refusal::NotWaiting {
             id,
             status: live.status,
@@ -68,6 +71,7 @@ pub(super) fn restart(draft: &mut Draft, why: &str) {
     operation.status = OperationStatus::Running;
     if let Work::Fence(fence) = &mut operation.work {
         fence.is_held_by_brake = false;
+        fence.held = None;
     }
     why.clone_into(&mut operation.detail);
     operation.round = operation.round.saturating_add(1);

@@ -15,7 +15,9 @@ pub use self::past::{LastFence, LastTime, PastTimes};
 pub use self::preview::FencePreview;
 pub use self::prospect::{ProofProspect, SetProspect};
 use crate::platform::platform_of;
-use crate::{Gates, HostState, Input, Operation, PlatformHost, Seen, Timestamp, gates};
+use crate::{
+    FailureState, Gates, HostState, Input, Operation, PlatformHost, Ruling, Seen, Timestamp, gates, rulings,
+};
 
 /// Why a host is in its state, and what a fence would do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +32,10 @@ pub struct Explanation<'a> {
     pub fence: FencePreview,
     /// The sufficient sets, and what keeps each from being completed.
     pub sets: Vec<SetProspect>,
-    /// Whether an automatic fence would be held.
+    /// Whether the storm brake would hold an automatic fence.
     pub brake: StormBrake,
+    /// What every safeguard would say of an automatic fence, if the host were silent.
+    pub safeguards: Vec<Ruling>,
     /// The platform that would be told of a FENCED host.
     pub platform: Option<PlatformHost>,
 }
@@ -49,6 +53,7 @@ impl<'a> Explanation<'a> {
             sets: prospect::sets(facts, &state.policy, &fence),
             fence,
             brake: StormBrake::new(state, facts.around),
+            safeguards: rulings(&state.policy.fencing, FailureState::Unreachable, facts.around),
             platform: platform_of(state),
         }
     }

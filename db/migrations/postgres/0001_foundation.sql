@@ -126,7 +126,7 @@ CREATE TABLE operations (
     id uuid PRIMARY KEY,
     host_id uuid NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
     kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
-    status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
+    status text NOT NULL CHECK (status IN ('running', 'held', 'needs_operator', 'succeeded', 'cancelled')),
     generation bigint NOT NULL,
     -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step and never read by SQL, so it is text,
     -- and stays in the row uncompressed up to a large size; parts that hardly ever change are kept in `methods`.
@@ -137,7 +137,7 @@ CREATE TABLE operations (
     finished_at timestamptz,
     -- What a proof refers to.
     UNIQUE (id, host_id, generation),
-    CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
+    CHECK ((finished_at IS NULL) = (status IN ('running', 'held', 'needs_operator')))
 ) WITH (toast_tuple_target = 4080, fillfactor = 80);
 
 ALTER TABLE operations ALTER COLUMN methods SET STORAGE EXTERNAL;
@@ -153,7 +153,7 @@ CREATE INDEX operations_by_created_at ON operations (created_at, id);
 CREATE INDEX operations_by_updated_at ON operations (updated_at, id);
 -- The few that are not over, among the many that are.
 CREATE INDEX operations_live_by_created_at ON operations (created_at, id)
-    WHERE status IN ('running', 'needs_operator');
+    WHERE status IN ('running', 'held', 'needs_operator');
 
 CREATE TABLE proofs (
     host_id uuid NOT NULL,
@@ -267,6 +267,16 @@ CREATE TABLE device_leases (
 );
 
 CREATE INDEX device_leases_by_attempt ON device_leases (operation_id, attempt);
+
+-- What fences that were not asked for hold while they are under way. Of each name there are so many: the numbers from 1 on.
+CREATE TABLE permits (
+    name text NOT NULL,
+    number bigint NOT NULL CHECK (number > 0),
+    operation_id uuid NOT NULL REFERENCES operations (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    PRIMARY KEY (name, number)
+);
+
+CREATE INDEX permits_by_operation ON permits (operation_id);
 
 -- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
 CREATE TABLE idempotency_keys (

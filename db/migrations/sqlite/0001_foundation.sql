@@ -146,7 +146,7 @@ CREATE TABLE operations (
     id text PRIMARY KEY,
     host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
     kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
-    status text NOT NULL CHECK (status IN ('running', 'needs_operator', 'succeeded', 'cancelled')),
+    status text NOT NULL CHECK (status IN ('running', 'held', 'needs_operator', 'succeeded', 'cancelled')),
     generation integer NOT NULL,
     -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step; what hardly ever changes is kept
     -- apart in `methods`.
@@ -157,7 +157,7 @@ CREATE TABLE operations (
     finished_at integer,
     -- What a proof refers to.
     UNIQUE (id, host_id, generation),
-    CHECK ((finished_at IS NULL) = (status IN ('running', 'needs_operator')))
+    CHECK ((finished_at IS NULL) = (status IN ('running', 'held', 'needs_operator')))
 ) STRICT;
 
 -- The condition is worded differently from that of the index below: a planner that takes both for empty could use that index for a host's
@@ -171,7 +171,7 @@ CREATE INDEX operations_by_created_at ON operations (created_at, id);
 CREATE INDEX operations_by_updated_at ON operations (updated_at, id);
 -- The few that are not over, among the many that are.
 CREATE INDEX operations_live_by_created_at ON operations (created_at, id)
-    WHERE status IN ('running', 'needs_operator');
+    WHERE status IN ('running', 'held', 'needs_operator');
 
 CREATE TABLE proofs (
     host_id text NOT NULL,
@@ -243,6 +243,16 @@ CREATE TABLE device_leases (
 ) STRICT;
 
 CREATE INDEX device_leases_by_attempt ON device_leases (operation_id, attempt);
+
+-- What fences that were not asked for hold while they are under way. Of each name there are so many: the numbers from 1 on.
+CREATE TABLE permits (
+    name text NOT NULL,
+    number integer NOT NULL CHECK (number > 0),
+    operation_id text NOT NULL REFERENCES operations (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    PRIMARY KEY (name, number)
+) STRICT;
+
+CREATE INDEX permits_by_operation ON permits (operation_id);
 
 -- Requests that their callers may repeat: what was asked, what was changed for it, and what was answered.
 CREATE TABLE idempotency_keys (

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringfence_core::HostId;
+use ringfence_core::{HostId, OperationId};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{Connections, OpenTransaction};
 use crate::DbError;
 use crate::audit::audit_rows;
-use crate::changes::{Changes, Ended, Ending, HostTransaction};
+use crate::changes::{Changes, Ended, Ending, HostTransaction, NotHad};
 use crate::devices::{push_leases, push_releases};
 use crate::error::ClientError;
 use crate::events::{counted_event_rows, event_rows};
@@ -18,6 +18,7 @@ use crate::host_write::host_rows;
 use crate::idempotency::receipt_rows;
 use crate::operations::{changed_operation_rows, new_operation_rows, proof_rows};
 use crate::outbox::outbox_rows;
+use crate::permits::{push_permits, push_returns};
 use crate::statement::{Form, Statement};
 use crate::value::{args, for_postgres};
 
@@ -96,9 +97,10 @@ impl HostTransaction for Pessimistic {
     }
 }
 
-/// What of the leases and receipts was not to be had.
+/// What of the leases, permits and receipts was not to be had.
 fn refused(changes: &Changes<'_>, row: &PgRow) -> Result<Option<Ended>, sqlx::Error> {
     let (leased, received): (Vec<String>, Vec<Uuid>) = (row.try_get("leased")?, row.try_get("received")?);
+    let permitted: Vec<Uuid> = row.try_get("permitted")?;
     let devices = changes.leases.iter().map(|lease| &lease.device);
     let devices: Vec<_> = devices
         .filter(|device| !leased.contains(device))
@@ -106,8 +108,26 @@ fn refused(changes: &Changes<'_>, row: &PgRow) -> Result<Option<Ended>, sqlx::Er
         .collect();
     let holders = changes.receipts.iter().map(|new| new.holder);
     let holders: Vec<_> = holders.filter(|holder| !received.contains(holder)).collect();
-    let is_refused = !devices.is_empty() || !holders.is_empty();
-    Ok(is_refused.then_some(Ended::Refused { devices, holders }))
+    let not_had = NotHad {
+        devices,
+        operations: operations_without(changes, &permitted),
+        holders,
+    };
+    Ok((!not_had.is_empty()).then_some(Ended::Refused(not_had)))
+}
+
+/// The operations that have got fewer permits than they want.
+fn operations_without(changes: &Changes<'_>, permitted: &[Uuid]) -> Vec<OperationId> {
+    let wanted = |id: OperationId| {
+        changes
+            .permits
+            .iter()
+            .filter(|new| new.operation_id == id)
+            .count()
+    };
+    let got = |id: OperationId| permitted.iter().filter(|one| **one == id.0).count();
+    let ids = changes.permits.iter().map(|new| new.operation_id);
+    ids.filter(|id| got(*id) < wanted(*id)).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -151,6 +171,9 @@ impl Parts {
         if !changes.released.is_empty() {
             push_releases(self.part("released"), &changes.released, form);
         }
+        if !changes.returned.is_empty() {
+            push_returns(self.part("returned"), &changes.returned, form);
+        }
         let has_changed = !changes.changed_operations.is_empty();
         if has_changed {
             let statement = self.part("changed_operations");
@@ -186,6 +209,9 @@ impl Parts {
         if !changes.leases.is_empty() {
             push_leases(self.part("leased"), &changes.leases, form);
         }
+        if !changes.permits.is_empty() {
+            push_permits(self.part("permitted"), &changes.permits, form);
+        }
         if !changes.receipts.is_empty() {
             let statement = self.part("received");
             receipt_rows(&changes.receipts).push_to(statement, form);
@@ -193,7 +219,7 @@ impl Parts {
         }
     }
 
-    /// Ends the statement with what was had of leases and receipts.
+    /// Ends the statement with what was had of leases, permits and receipts.
     fn end(mut self, changes: &Changes<'_>) -> Statement {
         let leased = if changes.leases.is_empty() {
             ""
@@ -205,6 +231,11 @@ impl Parts {
         } else {
             "SELECT holder FROM received"
         };
+        let permitted = if changes.permits.is_empty() {
+            ""
+        } else {
+            "SELECT operation_id FROM permitted"
+        };
         let array = |of: &str, kind| {
             if of.is_empty() {
                 format!("ARRAY[]::{kind}[]")
@@ -214,17 +245,19 @@ impl Parts {
         };
         let close = if self.count == 0 { "" } else { ")\n" };
         let (leased, received) = (array(leased, "text"), array(received, "uuid"));
+        let permitted = array(permitted, "uuid");
         self.statement.push(&format!(
-            "{close}SELECT {leased} AS leased, {received} AS received"
+            "{close}SELECT {leased} AS leased, {permitted} AS permitted, {received} AS received"
         ));
         self.statement
     }
 
-    /// Ends the statement with an error unless all leases and receipts were had, in time.
+    /// Ends the statement with an error unless all leases, permits and receipts were had, in time.
     fn end_unless_all_was_had(mut self, changes: &Changes<'_>) -> Statement {
         let mut conditions = Vec::new();
         let counted = [
             ("leased", changes.leases.len()),
+            ("permitted", changes.permits.len()),
             ("received", changes.receipts.len()),
         ];
         for (part, count) in counted.into_iter().filter(|(_, count)| *count > 0) {

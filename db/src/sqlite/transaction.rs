@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use ringfence_core::OperationId;
+
 use super::{Connection, OpenTransaction};
 use crate::DbError;
 use crate::audit::audit_rows;
-use crate::changes::{Changes, Ended, Ending, HostTransaction};
+use crate::changes::{Changes, Ended, Ending, HostTransaction, NotHad};
 use crate::devices::{RELEASE, lease_each, lease_values, release_values};
 use crate::events::event_rows;
 use crate::host_write::host_rows;
 use crate::idempotency::receipt_rows;
 use crate::operations::{changed_operation_rows, new_operation_rows, proof_rows};
 use crate::outbox::outbox_rows;
+use crate::permits::{RETURN, permit_each, permit_values, return_values};
 use crate::sqlite::connections::End;
 use crate::table_rows::TableRows;
 use crate::value::Value;
@@ -36,8 +39,9 @@ impl HostTransaction for Transaction {
 type Each = (String, Vec<Vec<Value>>);
 
 struct Statements {
-    /// By device and by holder.
+    /// By device, by operation and by holder.
     leases: Vec<(String, Vec<Value>)>,
+    permits: Vec<(OperationId, Vec<Value>)>,
     receipts: Vec<(uuid::Uuid, Vec<Value>)>,
     receipt: String,
     /// In an order that satisfies the foreign keys: operations, proofs, then the hosts that rest on them.
@@ -49,6 +53,10 @@ impl Statements {
         let leases = changes.leases.iter();
         let leases = leases
             .map(|lease| (lease.device.clone(), lease_values(lease)))
+            .collect();
+        let permits = changes.permits.iter();
+        let permits = permits
+            .map(|new| (new.operation_id, permit_values(new)))
             .collect();
         let (receipt, receipts) = receipt_rows(&changes.receipts).for_each();
         let holders = changes.receipts.iter().map(|new| new.holder);
@@ -68,29 +76,37 @@ impl Statements {
             ]);
         let writes = writes.filter(|rows| !rows.is_empty()).map(TableRows::for_each);
         let released = (RELEASE.to_owned(), release_values(&changes.released));
+        let returned = (RETURN.to_owned(), return_values(&changes.returned));
         Self {
             leases,
+            permits,
             receipts: holders.zip(receipts).collect(),
             receipt,
-            others: std::iter::once(released).chain(writes).collect(),
+            others: [released, returned].into_iter().chain(writes).collect(),
         }
     }
 
     fn run(self, connection: &mut Connection) -> Result<End<Ended>, rusqlite::Error> {
-        let (mut devices, mut holders) = (Vec::new(), Vec::new());
+        let mut not_had = NotHad::default();
         let lease = lease_each();
         for (device, values) in self.leases {
             if connection.rows(&lease, values)?.is_empty() {
-                devices.push(device);
+                not_had.devices.push(device);
+            }
+        }
+        let permit = permit_each();
+        for (operation, values) in self.permits {
+            if connection.rows(&permit, values)?.is_empty() {
+                not_had.operations.push(operation);
             }
         }
         for (holder, values) in self.receipts {
             if connection.change(&self.receipt, values)? == 0 {
-                holders.push(holder);
+                not_had.holders.push(holder);
             }
         }
-        if !devices.is_empty() || !holders.is_empty() {
-            return Ok(End::RollBack(Ended::Refused { devices, holders }));
+        if !not_had.is_empty() {
+            return Ok(End::RollBack(Ended::Refused(not_had)));
         }
         for (sql, rows) in self.others {
             connection.change_each(&sql, rows)?;

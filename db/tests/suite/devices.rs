@@ -1,7 +1,7 @@
 //! Devices: one command at a time.
 
 use ringfence_core::AttemptId;
-use ringfence_db::{Changes, Database, DeviceLease, Ended, Locking};
+use ringfence_db::{Changes, Database, DeviceLease, Ended, Locking, NotHad};
 
 use crate::rig::Rig;
 use crate::site::{at, attempt, commit};
@@ -85,10 +85,10 @@ async fn a_lease_in_a_refused_transaction_is_not_made(rig: &Rig) {
         ],
         ..Changes::default()
     };
-    let refused = Ended::Refused {
+    let refused = Ended::Refused(NotHad {
         devices: vec!["bmc-2".to_owned()],
-        holders: Vec::new(),
-    };
+        ..NotHad::default()
+    });
     assert_eq!(commit(&rig.db, &changes).await.unwrap(), refused);
     let begun = rig.db.begin_with_hosts(&[], Locking::Pessimistic).await.unwrap();
     drop(begun.transaction);

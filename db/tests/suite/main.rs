@@ -22,6 +22,7 @@ mod locking;
 mod migrating;
 mod outbox;
 mod past_operations;
+mod permits;
 mod placing;
 mod promises;
 mod retention;

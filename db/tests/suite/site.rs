@@ -67,11 +67,10 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
         id: OperationId(Uuid::new_v4()),
         platform: None,
         host_id: host.id,
-        work: Work::Fence(FenceWork {
-            plan: Some("default".to_owned()),
-            sufficient_sets: default_sufficient_sets(),
-            is_held_by_brake: false,
-        }),
+        work: Work::Fence(FenceWork::new(
+            Some("default".to_owned()),
+            default_sufficient_sets(),
+        )),
         status: OperationStatus::Running,
         detail: String::new(),
         generation: Generation(generation),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ringfence_core::{FencingState, Host, HostId, ProofKind};
 use ringfence_db::{
-    AuditFilter, Begun, Changes, Database, Ended, KeyName, Locking, NewReceipt, append_events, events_after,
-    host_row, insert_key, key_row, load_state, lock_host, number_events, operation, see_host,
+    AuditFilter, Begun, Changes, Database, Ended, KeyName, Locking, NewReceipt, NotHad, append_events,
+    events_after, host_row, insert_key, key_row, load_state, lock_host, number_events, operation, see_host,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -217,8 +217,11 @@ async fn a_commit_without_its_device_or_key_changes_nothing_and_names_it(rig: &R
             let expected = if locking == Locking::Optimistic && !is_sqlite {
                 Ended::HostsChanged
             } else {
-                let (devices, holders) = (devices.clone(), holders.clone());
-                Ended::Refused { devices, holders }
+                Ended::Refused(NotHad {
+                    devices: devices.clone(),
+                    holders: holders.clone(),
+                    ..NotHad::default()
+                })
             };
             assert_eq!(ended, expected);
         }

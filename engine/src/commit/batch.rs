@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use ringfence_core::{AttemptId, HostId, HostState, Input};
-use ringfence_db::Changes;
-use uuid::Uuid;
+use ringfence_db::{Changes, NotHad};
 
 use super::Tried;
 use super::changes::changes;
@@ -68,12 +67,12 @@ impl Batch {
             .then(|| changes(engine, &mut self.0, requests))
     }
 
-    /// Answers the requests that were not given their device or their key, and takes them away from the others. Nothing was changed.
-    pub fn answer_refused(self, requests: &mut Vec<Request>, devices: &[String], holders: &[Uuid]) {
+    /// Answers the requests that were not given their device, their permit or their key, and takes them away from the others. Nothing was changed.
+    pub fn answer_refused(self, requests: &mut Vec<Request>, not_had: &NotHad) {
         let all = std::mem::take(requests);
         for (request, outcome) in all.into_iter().zip(self.0) {
             let span = request.log.span();
-            match span.in_scope(|| outcome.refused(&request, devices, holders)) {
+            match span.in_scope(|| outcome.refused(&request, not_had)) {
                 Some(refused) => drop(request.answer.send(refused)),
                 None => requests.push(request),
             }

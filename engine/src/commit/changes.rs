@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ringfence_core::{
-    Decision, Effect, Generation, HostId, HostState, Operation, Proof, ProofKind, Timestamp,
+    Decision, Effect, Generation, HostId, HostState, Operation, Permit, Proof, ProofKind, Timestamp,
 };
-use ringfence_db::{AuditEntry, Changes, HostWrite, OutboxRow};
+use ringfence_db::{AuditEntry, Changes, HostWrite, NewPermit, OutboxRow};
 use serde_json::Value;
 
 use super::decision::{Decided, Outcome};
@@ -96,6 +96,16 @@ impl<'b> OfHost<'b> {
                 None => changes.new_operations.push(operation),
                 Some(known) if known == operation => {}
                 Some(known) => changes.changed_operations.push((operation, known)),
+            }
+            let had = known.map_or(&[] as &[Permit], Operation::permits);
+            let has = operation.permits();
+            let taken = has.iter().filter(|permit| !had.contains(permit));
+            changes.permits.extend(taken.map(|permit| NewPermit {
+                operation_id: operation.id,
+                permit,
+            }));
+            if has.is_empty() && !had.is_empty() {
+                changes.returned.push(operation.id);
             }
             let known = known.map_or(&[] as &[Proof], |known| &known.proofs);
             let new = operation.proofs.iter().filter(|proof| is_won(known, proof));

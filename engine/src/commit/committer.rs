@@ -118,7 +118,7 @@ fn answer(requests: Vec<Request>, answers: Vec<Result<Tried, EngineError>>) {
     }
 }
 
-/// Carries out requests in one transaction; returns an answer to each. Those that are refused a device or a key are answered here, and
+/// Carries out requests in one transaction; returns an answer to each. Those that are refused a device, a permit or a key are answered here, and
 /// are no longer among them. If it fails, nothing was changed.
 async fn transact(
     engine: &Engine,
@@ -148,7 +148,7 @@ async fn transact(
                 tracing::debug!("a host was changed since it was read; it is locked now");
                 locking = Locking::Pessimistic;
             }
-            Ended::Refused { devices, holders } => batch.answer_refused(requests, &devices, &holders),
+            Ended::Refused(not_had) => batch.answer_refused(requests, &not_had),
         }
     }
 }

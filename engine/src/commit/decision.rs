@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use ringfence_core::{AttemptId, Decision, Effect, Event, HostState, Input, Reply, Timestamp, decide};
-use ringfence_db::{DeviceLease, EventHost, NewEvent, NewReceipt};
-use uuid::Uuid;
+use ringfence_core::{
+    AttemptId, Decision, Effect, Event, HostState, Input, Operation, OperationId, Permit, Reply, Timestamp,
+    decide,
+};
+use ringfence_db::{DeviceLease, EventHost, NewEvent, NewReceipt, NotHad};
 
 use super::queue::Request;
 use super::{Applied, Tried};
@@ -145,21 +147,37 @@ impl Outcome {
         request.by.key.as_ref().map(|held| held.receipt(&receipt))
     }
 
-    /// The answer to a request that was not given its device or its key: nothing of the decision holds. `None` if that was not so.
-    pub fn refused(
-        &self,
-        request: &Request,
-        devices: &[String],
-        holders: &[Uuid],
-    ) -> Option<Result<Tried, EngineError>> {
-        if self.lease().is_some_and(|lease| devices.contains(&lease.device)) {
+    /// The answer to a request that was not given its device, its permit or its key: nothing of the decision holds. `None` if that was not so.
+    pub fn refused(&self, request: &Request, not_had: &NotHad) -> Option<Result<Tried, EngineError>> {
+        if self.begins_one_of(&not_had.operations) {
+            return Some(Err(EngineError::NotPermitted));
+        }
+        if self
+            .lease()
+            .is_some_and(|lease| not_had.devices.contains(&lease.device))
+        {
             request.log.device_busy(&self.decided()?.before);
             return Some(Ok(Tried::DeviceBusy));
         }
         let receipt = self.receipt(request)?;
-        holders
+        not_had
+            .holders
             .contains(&receipt.holder)
             .then_some(Err(EngineError::KeySpent))
+    }
+
+    /// Whether it is this decision that takes the permits of one of these operations.
+    fn begins_one_of(&self, operations: &[OperationId]) -> bool {
+        let Some(decided) = self.decided() else {
+            return false;
+        };
+        let had = decided
+            .before
+            .operation
+            .as_ref()
+            .map_or(&[] as &[Permit], Operation::permits);
+        let begun = decided.decision.state.operation.as_ref();
+        begun.is_some_and(|live| operations.contains(&live.id) && live.permits() != had)
     }
 
     /// Whether the transaction has anything to commit for it.

@@ -78,6 +78,8 @@ fn priority(kind: EventKind) -> &'static str {
         | EventKind::HostUnfenced
         | EventKind::HostLeftOff
         | EventKind::OperationStarted
+        | EventKind::OperationHeld
+        | EventKind::OperationReleased
         | EventKind::OperationProof
         | EventKind::OperationRestarted
         | EventKind::OperationSucceeded

@@ -97,7 +97,11 @@ impl Gauges {
             }
         }
         for kind in OperationKind::ALL {
-            for status in [OperationStatus::Running, OperationStatus::NeedsOperator] {
+            for status in [
+                OperationStatus::Running,
+                OperationStatus::Held,
+                OperationStatus::NeedsOperator,
+            ] {
                 let (kind, status) = (kind.as_str(), status.as_str());
                 let labels = [("kind", kind), ("status", status)];
                 set(&self.operations, &labels, find(&survey.operations, kind, status));

@@ -48,10 +48,14 @@ fn work(p: &mut Packer, work: &Work) {
             // Those of the plan.
             sufficient_sets: _,
             is_held_by_brake,
+            held,
+            // There is one host.
+            permits: _,
         }) => {
             p.byte(0);
             p.flag(plan.is_some());
             p.flag(*is_held_by_brake);
+            p.some(held.as_ref().map(|held| held.looked_at), Packer::at);
         }
         Work::Rejoin(RejoinWork { boot_confirmed }) => {
             p.byte(1);

@@ -53,7 +53,9 @@ pub(crate) fn place(host: &Host, last: Option<&Operation>) -> (Step, Stands) {
         };
     };
     match (last.kind(), last.status) {
-        (OperationKind::Rejoin, OperationStatus::Running) => (Step::Recovery, Stands::Done),
+        (OperationKind::Rejoin, OperationStatus::Running | OperationStatus::Held) => {
+            (Step::Recovery, Stands::Done)
+        }
         (OperationKind::Rejoin, OperationStatus::NeedsOperator) => (Step::Recovery, Stands::Error),
         (OperationKind::Rejoin, OperationStatus::Succeeded | OperationStatus::Cancelled) => {
             let stands = if is_fenced { Stands::Error } else { Stands::Final };
@@ -70,10 +72,12 @@ fn of_fence(host: &Host, fence: &Operation, status: OperationStatus) -> (Step, S
     }
     match status {
         OperationStatus::NeedsOperator | OperationStatus::Cancelled => (reached, Stands::Error),
-        OperationStatus::Running | OperationStatus::Succeeded => match is_isolated(fence) {
-            true => (reached, Stands::Running),
-            false => (Step::Isolation, Stands::New),
-        },
+        OperationStatus::Running | OperationStatus::Held | OperationStatus::Succeeded => {
+            match is_isolated(fence) {
+                true => (reached, Stands::Running),
+                false => (Step::Isolation, Stands::New),
+            }
+        }
     }
 }
 

@@ -52,6 +52,7 @@ fn of_fence(fence: &Operation) -> Progress {
             Progress::Failed(why("FenceNeedsOperator"))
         }
         OperationStatus::Cancelled => Progress::Failed(why("FenceCancelled")),
+        OperationStatus::Held => Progress::Processing(why("FenceHeld")),
         OperationStatus::Running | OperationStatus::NeedsOperator | OperationStatus::Succeeded => {
             Progress::Processing(why("Fencing"))
         }
@@ -76,7 +77,9 @@ fn after_fenced(
         return (processing("Evacuating", "its pods are to be deleted"), next);
     };
     match evacuation.status {
-        OperationStatus::Running => (processing("Evacuating", "its pods are being deleted"), None),
+        OperationStatus::Running | OperationStatus::Held => {
+            (processing("Evacuating", "its pods are being deleted"), None)
+        }
         OperationStatus::NeedsOperator => {
             let message = fenced(&format!(
                 "its pods could not all be deleted: {}",
@@ -103,7 +106,7 @@ fn of_rejoin(state: &HostState, rejoin: &Operation) -> Progress {
     match rejoin.status {
         OperationStatus::NeedsOperator => Progress::Failed(why("RejoinNeedsOperator")),
         OperationStatus::Cancelled if state.host.fence.is_some() => Progress::Failed(why("RejoinCancelled")),
-        OperationStatus::Running => Progress::Succeeded(why("Rejoining")),
+        OperationStatus::Running | OperationStatus::Held => Progress::Succeeded(why("Rejoining")),
         OperationStatus::Succeeded | OperationStatus::Cancelled => {
             Progress::Succeeded(Why::new("Unfenced", "the node was fenced and taken back"))
         }

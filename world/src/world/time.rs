@@ -84,28 +84,42 @@ impl World {
         if fence_due(&self.state).is_some_and(|due| due <= self.now) {
             let plan = Ok(self.plan.clone());
             self.auto_fence(plan);
+        } else if look_due(self.state.operation.as_ref()).is_some_and(|due| due <= self.now) {
+            self.look_again();
         }
+    }
+
+    /// What an engine does with a fence that safeguards hold.
+    fn look_again(&mut self) -> Reply {
+        let around = self.around();
+        self.give(Input::LookAgain { around })
+            .expect("it is never refused")
     }
 
     /// What an engine does with a host that is due.
     pub fn auto_fence(&mut self, plan: Result<FrozenPlan, String>) -> Reply {
+        let input = Input::AutoFence {
+            operation_id: OperationId(self.next_id()),
+            plan,
+            sufficient_sets: self.plan.sufficient_sets.clone(),
+            around: self.around(),
+        };
+        self.give(input).expect("it is never refused")
+    }
+
+    /// How the hosts of its segment stand: the others, and this one.
+    fn around(&self) -> Neighbourhood {
         let Neighbourhood {
             hosts,
             out_of_service,
             lately,
             ..
         } = self.others;
-        let input = Input::AutoFence {
-            operation_id: OperationId(self.next_id()),
-            plan,
-            sufficient_sets: self.plan.sufficient_sets.clone(),
-            around: Neighbourhood {
-                hosts: hosts + 1,
-                out_of_service: out_of_service + 1,
-                lately: lately + 1,
-                ..self.others
-            },
-        };
-        self.give(input).expect("it is never refused")
+        Neighbourhood {
+            hosts: hosts + 1,
+            out_of_service: out_of_service + 1,
+            lately: lately + 1,
+            ..self.others
+        }
     }
 }

@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::plan::{LastTimeView, ResolvedPlanView};
+use crate::view::safeguard::RulingView;
+
 use super::sets::{SetProspectView, StormBrakeView};
 use crate::error::engine_head;
 use crate::view::gates::GatesView;
@@ -27,6 +29,8 @@ pub(crate) struct FencePreviewView {
     /// The sufficient sets, each with what keeps it from being completed.
     pub sufficient_sets: Vec<SetProspectView>,
     pub storm_brake: StormBrakeView,
+    /// What every safeguard of the segment would say of an automatic fence, if the host were silent.
+    pub safeguards: Vec<RulingView>,
     /// The gates after the request.
     pub gates_after: GatesView,
     /// The gates once the host is FENCED by it, as it is seen now; null if no fence would be begun or joined.
@@ -129,6 +133,7 @@ impl FencePreviewView {
             }),
             sufficient_sets: explanation.sets.iter().map(SetProspectView::from).collect(),
             storm_brake: StormBrakeView::from(&explanation.brake),
+            safeguards: explanation.safeguards.iter().map(RulingView::from).collect(),
             gates_after: gates_after.clone().into(),
             gates_once_fenced: gates_once_fenced.map(GatesView::from),
             last_fence: run.past.fence.as_ref().map(LastFenceView::from),

@@ -3,14 +3,17 @@
 use super::stages::{Stages, run_beside, run_next_stage};
 use super::{needs_operator, set_detail};
 use crate::decide::fence::isolates;
-use crate::decide::{Draft, proof};
+use crate::decide::{Draft, held, proof};
 use crate::guard::{Guard, on};
-use crate::{Awaits, Operation, OperationStatus, TaskStatus};
+use crate::{Awaits, Operation, OperationStatus, TaskStatus, Work};
 
 pub(super) fn go_on(draft: &mut Draft) {
-    // Before a person has looked, not even the host's own watchdog opens one gate more.
-    let is_held = draft.live().is_some_and(Operation::is_held_by_brake) && on(Guard::BrakeHolds);
+    // While it is held, not even the host's own watchdog opens one gate more.
+    let is_held = draft.live().is_some_and(Operation::is_held) && on(Guard::BrakeHolds);
     if is_held && draft.state.host.current_fence().is_none() {
+        if let Some(at) = held::look_due(draft.live()) {
+            draft.wake(at.max(draft.now));
+        }
         return;
     }
     loop {
@@ -19,7 +22,10 @@ pub(super) fn go_on(draft: &mut Draft) {
         let is_isolated = isolate(draft);
         let Some(live) = draft.live() else { return };
         let is_fenced = draft.state.host.current_fence().is_some();
-        let waits = live.status == OperationStatus::NeedsOperator;
+        let waits = matches!(
+            live.status,
+            OperationStatus::NeedsOperator | OperationStatus::Held
+        );
         if waits && !is_fenced && proof::settles_at(draft).is_none() {
             return;
         }
@@ -49,6 +55,9 @@ fn resume(draft: &mut Draft) {
     if let Some(operation) = draft.state.operation.as_mut() {
         operation.status = OperationStatus::Running;
         operation.restart_at = None;
+        if let Work::Fence(fence) = &mut operation.work {
+            fence.held = None;
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::draft::{after_ms, after_s};
 use super::{Draft, auto_fence, progress, retry};
-use crate::{EventKind, InFlight, Operation, OperationId, OperationKind, OperationStatus};
+use crate::{EventKind, InFlight, Operation, OperationId, OperationKind, OperationStatus, Work};
 
 pub(super) fn advance(draft: &mut Draft) {
     forget_stopped(draft);
@@ -105,6 +105,9 @@ fn needs_operator(draft: &mut Draft, why: String) {
     if operation.restarts_left > 0 {
         operation.restarts_left -= 1;
         operation.restart_at = Some(after_s(now, operation.policy.restart_delay_s));
+    } else if let Work::Fence(fence) = &mut operation.work {
+        // It does nothing before a person has looked, and what that brings about is asked for.
+        fence.permits.clear();
     }
     let data = json!({
         "operation_id": operation.id,

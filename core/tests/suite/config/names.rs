@@ -101,6 +101,7 @@ fn a_policy_is_within_its_ranges() {
             at_most: 0,
             within_s: 9,
             at_most_percent: 101,
+            at_once: Some(0),
         },
         evacuation: EvacuationPolicy {
             metadata_key: String::new(),
@@ -130,6 +131,7 @@ fn a_policy_is_within_its_ranges() {
             "policy.fencing.at_most",
             "policy.fencing.within_s",
             "policy.fencing.at_most_percent",
+            "policy.fencing.at_once",
             "policy.evacuation.at_once",
             "policy.evacuation.timeout_s",
             "policy.evacuation.retries",

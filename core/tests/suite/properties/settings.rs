@@ -105,7 +105,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
         any::<bool>(),
         1..200_u32,
         evacuation(),
-        any::<bool>(),
+        fencing(),
     )
         .prop_map(
             |(
@@ -116,7 +116,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                 auto_rejoin,
                 rejoin_wait_s,
                 evacuation,
-                automatic,
+                fencing,
             )| {
                 SegmentPolicy {
                     self_fencing_timeout_s,
@@ -126,14 +126,20 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                     auto_rejoin,
                     rejoin_wait_s,
                     workloads_zone: None,
-                    fencing: FencingPolicy {
-                        automatic,
-                        ..FencingPolicy::default()
-                    },
+                    fencing,
                     evacuation,
                 }
             },
         )
+}
+
+fn fencing() -> impl Strategy<Value = FencingPolicy> {
+    let at_once = proptest::option::weighted(0.3, 1..3_u32);
+    (any::<bool>(), at_once).prop_map(|(automatic, at_once)| FencingPolicy {
+        automatic,
+        at_once,
+        ..FencingPolicy::default()
+    })
 }
 
 fn evacuation() -> impl Strategy<Value = EvacuationPolicy> {

@@ -298,6 +298,7 @@ fn two_hosts_of_a_small_segment_may_fail_while_a_third_is_in_service() {
         lately: 1,
         in_cloud: hosts,
         out_of_service_in_cloud: out_of_service,
+        ..Neighbourhood::default()
     };
     assert_eq!(policy.brake(of(3, 2)), None);
     assert!(policy.brake(of(3, 3)).is_some());

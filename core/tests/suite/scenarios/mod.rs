@@ -9,6 +9,7 @@ mod falling_silent;
 mod fencing;
 mod following;
 mod forgetting;
+mod holding;
 mod left_off;
 mod on_nova;
 mod people;

@@ -10,7 +10,7 @@ use super::super::session::Session;
 use super::show::{applied_line, proof_line, source_line};
 use crate::client::Request;
 use crate::client::explanation::{
-    Explanation, FencePreview, LastFence, ResolvedPlan, SetProspect, StormBrake, Verdict,
+    Explanation, FencePreview, LastFence, ResolvedPlan, Ruling, SetProspect, StormBrake, Verdict,
 };
 use crate::client::view::{Gate, Gates};
 use crate::error::CliError;
@@ -111,9 +111,11 @@ fn summary(fence: &FencePreview) -> Details {
     if let Some(then) = &fence.gates_once_fenced {
         details = gates(details, then, ["schedule once FENCED", "evacuate once FENCED"]);
     }
-    details
-        .with("automatic", brake_line(&fence.storm_brake))
-        .with_some("last fence", fence.last_fence.as_ref().map(last_fence))
+    details = details.with("automatic", brake_line(&fence.storm_brake));
+    for ruling in &fence.safeguards {
+        details = details.with("safeguard", ruling_line(ruling));
+    }
+    details.with_some("last fence", fence.last_fence.as_ref().map(last_fence))
 }
 
 fn verdict(verdict: &Verdict) -> String {
@@ -183,6 +185,24 @@ fn brake_line(brake: &StormBrake) -> String {
     }
 }
 
+fn ruling_line(ruling: &Ruling) -> String {
+    let Ruling {
+        safeguard,
+        verdict,
+        reason,
+        release,
+    } = ruling;
+    let release = release
+        .as_ref()
+        .map(|release| format!(" (released by: {release})"));
+    let says = match verdict.as_str() {
+        "allow" => "allows",
+        "hold" => "holds",
+        _ => "cannot tell, and holds",
+    };
+    format!("{safeguard} {says}: {reason}{}", release.unwrap_or_default())
+}
+
 fn last_fence(last: &LastFence) -> String {
     let over = last
         .took_ms
@@ -241,6 +261,9 @@ mod tests {
                     "is_automatic": true, "would_hold": false, "reason": null, "hosts": 6, "out_of_service": 1, "lately": 1,
                     "at_most": 5, "within_s": 600, "at_most_percent": 40,
                 },
+                "safeguards": [{
+                    "safeguard": "at_once", "verdict": "hold", "reason": "1 fences are under way", "release": "the end of a fence",
+                }],
                 "gates_once_fenced": gates("the host is FENCED"),
                 "last_fence": {
                     "operation_id": "op0", "began_at": "2026-01-31T12:00:00Z", "proven_after_ms": 1_840, "took_ms": 2_000,
@@ -279,6 +302,7 @@ proof by              operator: possible, with a person's word
 schedule once FENCED  closed: the host is FENCED
 evacuate once FENCED  closed: the host is FENCED
 automatic             not held by the storm brake: 1 of 6 hosts out of service (at most 40 %), 1 of them within 600 s (at most 5)
+safeguard             at_once holds: 1 fences are under way (released by: the end of a fence)
 last fence            2026-01-31 12:00:00Z: proven after 1.8 s, over after 2.0 s (op0)
 ";
         assert_eq!(summary(&explanation(started()).fence).render(false), expected);

@@ -16,6 +16,7 @@ pub fn act(world: &mut World, action: &Action) {
         Action::OthersFail(number) => {
             world.others.out_of_service = u64::from(*number);
             world.others.lately = u64::from(*number);
+            world.others.under_way = u64::from(*number);
         }
         Action::CloudGoesAway(is_away) => world.cloud.is_away = *is_away,
         Action::RoomGoes(goes) => {

@@ -1,0 +1,178 @@
+//! S11: of the fences that were not asked for, no more are under way in a segment than may be, whatever engines have counted before.
+//!
+//! Each host is decided for alone, with a count that may be old by then. The database counts permits when it commits.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+use ringfence_world::World;
+use ringfence_world::plans::{self, power_plan};
+
+const HOSTS: usize = 5;
+
+/// Some hosts of one segment.
+struct Segment {
+    hosts: Vec<World>,
+    at_most: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    /// An engine counts for a host. It may decide much later.
+    Count(usize),
+    /// Time passes, and the host is decided for if it is due.
+    Pass(usize, u16),
+    FallSilent(usize),
+    ComeBack(usize),
+    Work(usize),
+    Cancel(usize),
+    Retry(usize),
+    Ask(usize),
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let host = || 0..HOSTS;
+    prop_oneof![
+        4 => host().prop_map(Action::Count),
+        8 => (host(), 0..20_000_u16).prop_map(|(host, ms)| Action::Pass(host, ms)),
+        4 => host().prop_map(Action::FallSilent),
+        1 => host().prop_map(Action::ComeBack),
+        2 => host().prop_map(Action::Work),
+        1 => host().prop_map(Action::Cancel),
+        1 => host().prop_map(Action::Retry),
+        1 => host().prop_map(Action::Ask),
+    ]
+}
+
+/// Fences that were not asked for, and that a worker may carry out.
+fn is_under_way(world: &World) -> bool {
+    let live = world
+        .state
+        .operation
+        .as_ref()
+        .filter(|live| live.status == OperationStatus::Running);
+    let is_its = |live: &&Operation| live.requested_by == "ringfence" && live.round == 0;
+    live.filter(is_its)
+        .is_some_and(|live| live.attempts().next().is_some())
+}
+
+impl Segment {
+    fn new(at_most: u32) -> Self {
+        let policy = SegmentPolicy {
+            fencing: FencingPolicy {
+                automatic: true,
+                after_s: 0,
+                at_once: Some(at_most),
+                at_most: 10_000,
+                at_most_percent: 100,
+                ..FencingPolicy::default()
+            },
+            ..plans::policy()
+        };
+        let host = |_| {
+            let mut world = World::new(power_plan(), policy.clone());
+            world.restarts = false;
+            world
+        };
+        Self {
+            hosts: (0..HOSTS).map(host).collect(),
+            at_most,
+        }
+    }
+
+    /// What a database would count for the host now.
+    fn around(&self, of: usize) -> Neighbourhood {
+        let others = self.hosts.iter().enumerate().filter(|(at, _)| *at != of);
+        let since = self.hosts[of].state.host.failure_since;
+        let comes_first = |(at, other): (usize, &World)| {
+            let host = &other.state.host;
+            let live = other
+                .state
+                .operation
+                .as_ref()
+                .filter(|live| live.status.is_live());
+            let waits = live.map_or(!host.is_silence_answered, |live| {
+                live.status == OperationStatus::Held
+            });
+            let is_silent = host.failure_state == FailureState::Unreachable && host.fence.is_none();
+            waits && is_silent && (host.failure_since, at) < (since, of)
+        };
+        let is_running = |other: &World| {
+            let live = other.state.operation.as_ref();
+            live.is_some_and(|live| {
+                live.status == OperationStatus::Running && live.kind() == OperationKind::Fence
+            })
+        };
+        Neighbourhood {
+            hosts: 9,
+            under_way: others.clone().filter(|(_, other)| is_running(other)).count() as u64,
+            before_it: others.filter(|other| comes_first((other.0, other.1))).count() as u64,
+            ..Neighbourhood::default()
+        }
+    }
+
+    /// Lets something happen to a host. Nothing of it has happened if the database has no permit for what it came to.
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) {
+        let before = self.hosts[at].clone();
+        change(&mut self.hosts[at]);
+        let held = |world: &World| {
+            world
+                .state
+                .operation
+                .as_ref()
+                .map_or(0, |live| live.permits().len())
+        };
+        let had = held(&before);
+        let all: usize = self.hosts.iter().map(held).sum();
+        if held(&self.hosts[at]) > had && all > self.at_most as usize {
+            self.hosts[at] = before;
+        }
+    }
+
+    fn act(&mut self, action: &Action) {
+        match action {
+            Action::Count(host) => {
+                self.hosts[*host].others = self.around(*host);
+            }
+            Action::Pass(host, ms) => self.change(*host, |world| world.pass(i64::from(*ms))),
+            Action::FallSilent(host) => {
+                self.change(*host, |world| drop(world.see(FailureState::Unreachable)));
+            }
+            Action::ComeBack(host) => self.change(*host, |world| drop(world.see(FailureState::Up))),
+            Action::Work(host) => self.change(*host, World::work_off),
+            Action::Cancel(host) => self.change(*host, |world| drop(world.cancel())),
+            Action::Retry(host) => self.change(*host, |world| drop(world.retry())),
+            Action::Ask(host) => self.change(*host, |world| drop(world.fence())),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn s11_no_more_fences_that_were_not_asked_for_are_under_way_than_may_be(
+        at_most in 1..4_u32,
+        actions in proptest::collection::vec(action(), 1..120),
+    ) {
+        let mut segment = Segment::new(at_most);
+        for action in &actions {
+            segment.act(action);
+            let under_way = segment.hosts.iter().filter(|world| is_under_way(world)).count();
+            prop_assert!(under_way <= at_most as usize, "{under_way} of {at_most} after {action:?}");
+        }
+    }
+
+    #[test]
+    fn s11_every_host_that_was_held_is_fenced_in_the_end(at_most in 1..4_u32, first in 0..HOSTS) {
+        let mut segment = Segment::new(at_most);
+        for step in 0..HOSTS {
+            segment.act(&Action::FallSilent((first + step) % HOSTS));
+        }
+        for _ in 0..40 {
+            for at in 0..HOSTS {
+                segment.act(&Action::Count(at));
+                segment.act(&Action::Pass(at, 1_000));
+                segment.act(&Action::Work(at));
+            }
+        }
+        prop_assert!(segment.hosts.iter().all(World::is_fenced));
+    }
+}

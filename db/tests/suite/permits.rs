@@ -1,0 +1,195 @@
+//! Permits: of each name there are only so many, whatever transactions have counted before.
+
+use ringfence_core::{FailureState, Host, Operation, OperationStatus, Permit, SegmentId};
+use ringfence_db::{
+    Changes, Database, Ended, NewPermit, NotHad, delete_host, insert_host, insert_segment, neighbourhood,
+};
+
+use crate::rig::Rig;
+use crate::site::{add_hosts, at, commit, fence, host, insert_operation, segment, update_host};
+
+crate::stories!(permits:
+    there_are_no_more_permits_than_may_be_held,
+    a_permit_is_returned_and_can_be_taken_again,
+    permits_of_one_transaction_are_counted_together,
+    of_many_concurrent_transactions_no_more_get_a_permit_than_may_be_held,
+    a_host_that_is_removed_returns_what_its_operations_hold,
+    what_stands_around_a_host_is_counted,
+);
+
+/// A host of this name with a fence that is under way.
+async fn begun(rig: &Rig, name: &str) -> (Host, Operation) {
+    let segment = segment(&format!("segment-{name}"));
+    let mut tx = rig.db.begin().await.unwrap();
+    insert_segment(&mut tx, &segment).await.unwrap();
+    let host = add_hosts(&mut tx, &segment, &[name]).await.remove(0);
+    tx.commit().await.unwrap();
+    let operation = fence(&host, 1);
+    insert_operation(&rig.db, &operation).await.unwrap();
+    (host, operation)
+}
+
+fn permit(of: &str, at_most: u32) -> Permit {
+    Permit {
+        of: of.to_owned(),
+        at_most,
+    }
+}
+
+fn wanted<'a>(operation: &Operation, permit: &'a Permit) -> NewPermit<'a> {
+    NewPermit {
+        operation_id: operation.id,
+        permit,
+    }
+}
+
+async fn take(db: &Database, operation: &Operation, permit: &Permit) -> Ended {
+    let changes = Changes {
+        permits: vec![wanted(operation, permit)],
+        ..Changes::default()
+    };
+    commit(db, &changes).await.unwrap()
+}
+
+async fn give_back(db: &Database, operation: &Operation) {
+    let changes = Changes {
+        returned: vec![operation.id],
+        ..Changes::default()
+    };
+    commit(db, &changes).await.unwrap();
+}
+
+fn without(operation: &Operation) -> Ended {
+    Ended::Refused(NotHad {
+        operations: vec![operation.id],
+        ..NotHad::default()
+    })
+}
+
+fn is_committed(ended: &Ended) -> bool {
+    matches!(ended, Ended::Committed { .. })
+}
+
+async fn there_are_no_more_permits_than_may_be_held(rig: &Rig) {
+    let (two, other) = (permit("rack", 2), permit("row", 1));
+    let ((_, one), (_, second), (_, third)) = (
+        begun(rig, "h1").await,
+        begun(rig, "h2").await,
+        begun(rig, "h3").await,
+    );
+    assert!(is_committed(&take(&rig.db, &one, &two).await));
+    assert!(is_committed(&take(&rig.db, &second, &two).await));
+    assert_eq!(take(&rig.db, &third, &two).await, without(&third));
+    assert!(
+        is_committed(&take(&rig.db, &third, &other).await),
+        "of another name"
+    );
+    // A bound that was lowered meanwhile holds for those that come.
+    assert_eq!(take(&rig.db, &third, &permit("rack", 1)).await, without(&third));
+    assert!(is_committed(&take(&rig.db, &third, &permit("rack", 3)).await));
+}
+
+async fn a_permit_is_returned_and_can_be_taken_again(rig: &Rig) {
+    let two = permit("rack", 2);
+    let ((_, one), (_, second), (_, third)) = (
+        begun(rig, "h1").await,
+        begun(rig, "h2").await,
+        begun(rig, "h3").await,
+    );
+    assert!(is_committed(&take(&rig.db, &one, &two).await));
+    assert!(is_committed(&take(&rig.db, &second, &two).await));
+    give_back(&rig.db, &one).await;
+    give_back(&rig.db, &one).await;
+    assert!(is_committed(&take(&rig.db, &third, &two).await));
+    assert_eq!(take(&rig.db, &one, &two).await, without(&one));
+}
+
+async fn permits_of_one_transaction_are_counted_together(rig: &Rig) {
+    let ((_, one), (_, second)) = (begun(rig, "h1").await, begun(rig, "h2").await);
+    let single = permit("rack", 1);
+    let changes = Changes {
+        permits: vec![wanted(&one, &single), wanted(&second, &single)],
+        ..Changes::default()
+    };
+    let Ended::Refused(not_had) = commit(&rig.db, &changes).await.unwrap() else {
+        panic!("one of two has to go without");
+    };
+    assert_eq!(not_had.operations.len(), 1);
+    assert!(
+        is_committed(&take(&rig.db, &one, &single).await),
+        "nothing of it was made"
+    );
+}
+
+async fn of_many_concurrent_transactions_no_more_get_a_permit_than_may_be_held(rig: &Rig) {
+    let mut tasks = Vec::new();
+    for n in 0..8 {
+        let (_, operation) = begun(rig, &format!("h{n}")).await;
+        let db = rig.db.clone();
+        tasks.push(tokio::spawn(async move {
+            is_committed(&take(&db, &operation, &permit("rack", 3)).await)
+        }));
+    }
+    let mut winners = 0;
+    for task in tasks {
+        winners += u32::from(task.await.unwrap());
+    }
+    // Two that find one number at one moment: one of them goes without, and asks again.
+    assert!((1..=3).contains(&winners), "{winners}");
+}
+
+async fn a_host_that_is_removed_returns_what_its_operations_hold(rig: &Rig) {
+    let single = permit("rack", 1);
+    let ((gone, one), (_, second)) = (begun(rig, "h1").await, begun(rig, "h2").await);
+    assert!(is_committed(&take(&rig.db, &one, &single).await));
+    let mut tx = rig.db.begin().await.unwrap();
+    delete_host(&mut tx, gone.id).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(is_committed(&take(&rig.db, &second, &single).await));
+}
+
+/// A silent host of the segment, with its operation.
+async fn silent(
+    rig: &Rig,
+    name: &str,
+    segment_id: SegmentId,
+    since: i64,
+    status: Option<OperationStatus>,
+) -> Host {
+    let mut host = host(name, &segment("unused"));
+    host.segment_id = segment_id;
+    host.failure_state = FailureState::Unreachable;
+    host.failure_since = Some(at(since));
+    host.is_silence_answered = status.is_some();
+    let operation = status.map(|status| Operation {
+        status,
+        finished_at: (!status.is_live()).then(|| at(9)),
+        ..fence(&host, 1)
+    });
+    insert_host(&mut rig.db.reader(), &host).await.unwrap();
+    update_host(&mut rig.db.reader(), &host, None).await.unwrap();
+    if let Some(operation) = &operation {
+        insert_operation(&rig.db, operation).await.unwrap();
+    }
+    host
+}
+
+async fn what_stands_around_a_host_is_counted(rig: &Rig) {
+    let ours = segment("ours");
+    let elsewhere = segment("elsewhere");
+    for segment in [&ours, &elsewhere] {
+        insert_segment(&mut rig.db.reader(), segment).await.unwrap();
+    }
+    let of = async |name: &str, since, status| silent(rig, name, ours.id, since, status).await;
+    let it = of("h0", 50, None).await;
+    of("h1", 40, None).await;
+    of("h2", 45, Some(OperationStatus::Held)).await;
+    of("h3", 60, None).await;
+    of("h4", 61, Some(OperationStatus::Running)).await;
+    of("h5", 10, Some(OperationStatus::NeedsOperator)).await;
+    of("h6", 10, Some(OperationStatus::Cancelled)).await;
+    silent(rig, "h7", elsewhere.id, 10, Some(OperationStatus::Running)).await;
+    let around = neighbourhood(&mut rig.db.reader(), &it, at(0)).await.unwrap();
+    assert_eq!((around.under_way, around.before_it), (1, 2), "{around:?}");
+    assert_eq!((around.hosts, around.out_of_service), (7, 7));
+}
