@@ -95,7 +95,8 @@ fn silence(state: FailureState) -> Option<Ruling> {
     })
 }
 
-/// Those that fell silent earlier come first: two engines that look at one moment find one order, and do not begin one fence too many.
+/// Those that fell silent earlier come first, so that no two hosts wait for each other. The count may be old when it is decided upon: that no more
+/// fences run than may is what permits are for.
 fn at_once(limit: u32, around: Neighbourhood) -> Ruling {
     let Neighbourhood {
         under_way, before_it, ..
