@@ -19,6 +19,9 @@ pub enum EventKind {
     /// The observers see something else than before.
     #[strum(serialize = "host.failure_state")]
     HostFailureState,
+    /// A condition of the host has stood for as long as a rule of its segment says, or is no more.
+    #[strum(serialize = "host.condition")]
+    HostCondition,
     /// A fence was proven.
     #[strum(serialize = "host.fenced")]
     HostFenced,

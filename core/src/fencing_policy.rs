@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureState, FencingState, HostState, OperationKind, OperationStatus, Problems, Timestamp};
+use crate::{
+    FailureState, FencingState, HostState, OperationKind, OperationStatus, Problems, Timestamp,
+    decide::condition_due,
+};
 
 /// What a segment says of automatic fences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +47,7 @@ impl Default for FencingPolicy {
 pub struct Neighbourhood {
     /// All of them.
     pub hosts: u64,
-    /// UNREACHABLE or FENCED, however long.
+    /// UNREACHABLE or FENCED, being fenced, or sick with what they are to be fenced for; however long.
     pub out_of_service: u64,
     /// Those of them that have become so within [`FencingPolicy::within_s`].
     pub lately: u64,
@@ -126,6 +129,25 @@ impl FencingPolicy {
 /// rejoin would give it.
 #[must_use]
 pub fn fence_due(state: &HostState) -> Option<Timestamp> {
+    let by_condition = due_for_a_condition(state);
+    silence_due(state).map_or(by_condition, |at| {
+        Some(by_condition.map_or(at, |other| at.min(other)))
+    })
+}
+
+/// A host that answers is fenced for a condition where its segment says so.
+fn due_for_a_condition(state: &HostState) -> Option<Timestamp> {
+    let host = &state.host;
+    let is_live = state
+        .operation
+        .as_ref()
+        .is_some_and(|known| known.status.is_live());
+    let is_wanted = state.policy.fencing.automatic && host.failure_state == FailureState::Up;
+    let is_due = is_wanted && !is_live && host.good_fence().is_none();
+    condition_due(state).filter(|_| is_due)
+}
+
+fn silence_due(state: &HostState) -> Option<Timestamp> {
     let HostState {
         host,
         operation,

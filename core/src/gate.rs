@@ -43,6 +43,8 @@ pub struct Placing<'a> {
     pub applied: &'a Applied,
     /// What may be acting on it.
     pub in_flight: &'a [InFlight],
+    /// The condition that holds scheduling, if one does.
+    pub held_by_condition: Option<&'a str>,
 }
 
 impl<'a> From<&'a HostState> for Placing<'a> {
@@ -56,6 +58,7 @@ impl<'a> From<&'a HostState> for Placing<'a> {
             operation: live.map(|operation| (operation.kind(), operation.status, operation.generation)),
             applied: &host.applied,
             in_flight: &host.in_flight,
+            held_by_condition: host.conditions.holds_scheduling(),
         }
     }
 }
@@ -131,6 +134,14 @@ fn schedule(host: &Placing<'_>, now: Timestamp) -> Result<String, String> {
         return Err(format!("the host is {}, not UP", host.failure_state));
     }
     left_alone(host, now)?;
+    if let Some(name) = host
+        .held_by_condition
+        .filter(|_| on(Guard::ConditionHoldsScheduling))
+    {
+        return Err(format!(
+            "the condition {name} of the host holds scheduling, as its segment says"
+        ));
+    }
     Ok("the host is UP and UNFENCED".to_owned())
 }
 

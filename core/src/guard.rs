@@ -201,6 +201,14 @@ guards! {
     BrakeHolds,
     /// A fence that was not asked for begins only where every safeguard allows it.
     SafeguardsHold,
+    /// Nothing is scheduled on a host with a condition for which its segment says so.
+    ConditionHoldsScheduling,
+    /// Power that was read as off proves nothing of a host that answered when its fence began, and is seen UP still.
+    WhatAnswersIsNotOff,
+    /// A condition begins one fence: what began since has answered it.
+    ConditionIsAnsweredOnce,
+    /// A fence for a condition that is no more ends before a worker has acted.
+    EndedConditionStopsIdleFence,
     /// A fence that was not asked for takes a permit of what is bounded.
     FenceTakesPermit,
     /// A backend is told that a host is down only once the host is FENCED.

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Fence, FencingKind, FrozenMethod, Generation, HostId, MethodId, Operation, Parameters,
-    ProofKind, Resource, SegmentId, SegmentPolicy, Sources, StepKind, TaskKind, Timestamp, words,
+    AttemptId, Conditions, Fence, FencingKind, FrozenMethod, Generation, HostId, MethodId, Operation,
+    Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, Sources, StepKind, TaskKind, Timestamp, words,
 };
 
 /// Where a host's workloads live.
@@ -145,6 +145,8 @@ pub struct Host {
     pub failure_observed_at: Option<Timestamp>,
     /// Since when, by the engine's clock, the failure state has been what it is.
     pub failure_since: Option<Timestamp>,
+    /// What sources say is wrong with it.
+    pub conditions: Conditions,
     /// Advanced by each fence and rejoin.
     pub generation: Generation,
     /// What FENCED rests on; `None` while the host is UNFENCED.

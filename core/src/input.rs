@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptId, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation, OperationId,
-    Outcome, Report, Resource, SufficientSet, TaskKind, Timestamp,
+    Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -203,6 +203,13 @@ pub enum Input {
         operation_id: OperationId,
         /// What was seen, by whom and when.
         report: Report,
+    },
+    /// A source says which conditions the host has: all that it knows of.
+    Conditions {
+        /// Its name.
+        source: String,
+        /// What it says; a condition that it does not name is no more.
+        conditions: Vec<ReportedCondition>,
     },
     /// A person strikes off a source that reports no more.
     ForgetSource {

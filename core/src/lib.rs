@@ -11,6 +11,7 @@ mod by_scope;
 mod census;
 mod check;
 mod cluster;
+mod conditions;
 mod decide;
 mod delivery;
 mod departures;
@@ -68,7 +69,12 @@ pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
 pub use check::{CheckAnswer, CheckOutcome, LastCheck};
 pub use cluster::{ClusterUser, PodToEvict};
-pub use decide::{decide, look_due};
+pub use conditions::{
+    Condition, ConditionAction, ConditionRule, ConditionStatus, Conditions, MAX_CONDITION_CHARS,
+    MAX_CONDITION_REASON_CHARS, MAX_CONDITION_SOURCES, MAX_CONDITIONS, ReportedCondition, check_conditions,
+    validate_condition_name,
+};
+pub use decide::{decide, look_due, unanswered_condition};
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use departures::{Departures, Resident, departures, may_remove_departed};
 pub use driver::{Allowed, Catalogue, Declaration, Others, Parameter, Place, Role, Secret, value_of};
@@ -103,7 +109,8 @@ pub use name::{
 };
 pub use observation::{Observation, ObservedState};
 pub use operation::{
-    Awaits, EvacuationWork, FenceWork, Operation, OperationKind, OperationStatus, RejoinWork, Stage, Work,
+    Awaits, Cause, EvacuationWork, FenceWork, Operation, OperationKind, OperationStatus, RejoinWork, Stage,
+    Work,
 };
 pub use own_device::target_key;
 pub use permit::Permit;

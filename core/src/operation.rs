@@ -105,6 +105,28 @@ pub enum Work {
     Evacuation(EvacuationWork),
 }
 
+/// Why a fence began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum Cause {
+    /// It was asked for.
+    #[default]
+    Request,
+    /// The host was silent for long enough.
+    Silence,
+    /// A condition of the host stood for long enough, and its segment fences for that.
+    Condition,
+}
+
+words!(Cause);
+
+impl Cause {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_request(&self) -> bool {
+        *self == Self::Request
+    }
+}
+
 /// What belongs to a fence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FenceWork {
@@ -112,6 +134,9 @@ pub struct FenceWork {
     pub plan: Option<String>,
     /// The proofs that make the host FENCED.
     pub sufficient_sets: Vec<SufficientSet>,
+    /// Why it began.
+    #[serde(default, skip_serializing_if = "Cause::is_request")]
+    pub cause: Cause,
     /// It is automatic, and too much has failed at once: it does nothing until a person says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_held_by_brake: bool,
@@ -130,6 +155,7 @@ impl FenceWork {
         Self {
             plan,
             sufficient_sets,
+            cause: Cause::Request,
             is_held_by_brake: false,
             held: None,
             permits: Vec::new(),
@@ -238,6 +264,11 @@ impl Operation {
     pub fn is_held(&self) -> bool {
         self.fence()
             .is_some_and(|fence| fence.is_held_by_brake || fence.held.is_some())
+    }
+
+    /// Whether it is a fence for a condition of the host, which may answer.
+    pub(crate) fn is_for_a_condition(&self) -> bool {
+        self.fence().is_some_and(|fence| fence.cause == Cause::Condition)
     }
 
     /// The permits that it holds: as long as it is under way.

@@ -12,9 +12,9 @@ use crate::decide;
 use crate::guard::{Guard, on};
 use crate::platform::platform_of;
 use crate::{
-    Actor, Applied, AttemptId, Boots, Fence, FenceWork, FrozenPlan, FrozenStage, FrozenTask, Generation,
-    Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind, OperationStatus,
-    StepKind, Task, TaskKind, TaskWork, Timestamp, Work,
+    Actor, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, FrozenPlan, FrozenStage, FrozenTask,
+    Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind,
+    OperationStatus, StepKind, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
 /// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a
@@ -135,6 +135,7 @@ impl Record {
             released_at: self.released_at,
             last_off_at: self.last_off_at,
             is_silence_answered: self.is_silence_answered,
+            conditions: Conditions::forgotten(),
             sources,
             updated_at: fresh.host.updated_at.max(written_at),
             ..fresh.host

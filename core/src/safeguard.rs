@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureState, FencingPolicy, Neighbourhood, Timestamp, words};
+use crate::{Cause, FailureState, FencingPolicy, Neighbourhood, Timestamp, words};
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
 pub(crate) const LOOK_AGAIN_S: u32 = 5;
@@ -69,11 +69,17 @@ pub struct Held {
     pub by: Vec<Ruling>,
 }
 
-/// What every safeguard of the segment says of an automatic fence of a host in this failure state.
+/// What every safeguard of the segment says of a fence that began for this cause, of a host in this failure state.
 #[must_use]
-pub fn rulings(policy: &FencingPolicy, state: FailureState, around: Neighbourhood) -> Vec<Ruling> {
+pub fn rulings(
+    policy: &FencingPolicy,
+    cause: Cause,
+    state: FailureState,
+    around: Neighbourhood,
+) -> Vec<Ruling> {
+    let silence = silence(state).filter(|_| cause == Cause::Silence);
     let at_once = policy.at_once.map(|limit| at_once(limit, around));
-    silence(state).into_iter().chain(at_once).collect()
+    silence.into_iter().chain(at_once).collect()
 }
 
 /// Only what is silent is fenced without being asked: `None` where the host is.

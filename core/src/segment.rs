@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EvacuationPolicy, FencingPolicy, Problems, SegmentId, Timestamp, validate_zone};
+use crate::{ConditionRule, EvacuationPolicy, FencingPolicy, Problems, SegmentId, Timestamp, validate_zone};
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct SegmentPolicy {
     pub workloads_zone: Option<String>,
     /// Whether hosts are fenced without being asked.
     pub fencing: FencingPolicy,
+    /// What is done about conditions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionRule>,
     /// What is done with the workloads of a FENCED host.
     pub evacuation: EvacuationPolicy,
 }
@@ -41,6 +44,7 @@ impl Default for SegmentPolicy {
             rejoin_wait_s: 600,
             workloads_zone: None,
             fencing: FencingPolicy::default(),
+            conditions: Vec::new(),
             evacuation: EvacuationPolicy::default(),
         }
     }
@@ -88,6 +92,7 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
         problems.0.push(problem);
     }
     policy.fencing.check(&mut problems);
+    ConditionRule::check_all(&policy.conditions, &mut problems);
     policy.evacuation.check(&mut problems);
     problems.into_result()
 }

@@ -4,10 +4,11 @@
 //! it, by one clock; whether anything moves at all is told by ours. A backend whose own services are silent says nothing of its hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use crate::{BootSign, FailureState, Source, Timestamp};
+use crate::{BootSign, FailureState, ReportedCondition, Source, Timestamp};
 
 /// What a backend says of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Sign {
     pub is_on_record: bool,
     /// Whether it bears a mark of Ringfence that keeps workloads off it.
     pub is_kept_off: bool,
+    /// What the backend says is wrong with it, or right.
+    pub conditions: Arc<[ReportedCondition]>,
 }
 
 /// One answer of a backend.

@@ -1,6 +1,6 @@
 //! Hosts as they are written back.
 
-use ringfence_core::{Fence, Host, ProofKind, SufficientSet, Timestamp};
+use ringfence_core::{Fence, Host, ProofKind, SufficientSet, Timestamp, unanswered_condition};
 
 use crate::DbError;
 use crate::run::{Run, write};
@@ -22,6 +22,8 @@ pub struct HostWrite<'a> {
 const CONFIGURATION: &str = "name, segment_id, backend, cloud, known_as, host_type, zone, parameters";
 /// What observers say of it.
 const FAILURE: &str = "sources, failure_state, failure_source, failure_observed_at, failure_since";
+/// What sources say is wrong with it, and what follows.
+const CONDITIONS: &str = "conditions, held_by_condition, ill_since";
 /// How far it is fenced. Its proofs must be there already.
 const FENCING: &str =
     "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered";
@@ -47,6 +49,7 @@ pub(crate) fn host_rows(writes: &[HostWrite<'_>]) -> TableRows {
 struct Groups {
     configuration: bool,
     failure: bool,
+    conditions: bool,
     fencing: bool,
 }
 
@@ -59,6 +62,7 @@ impl Groups {
         Self {
             configuration: any(is_configured_otherwise),
             failure: any(is_seen_otherwise),
+            conditions: any(has_other_conditions),
             fencing: any(is_fenced_otherwise),
         }
     }
@@ -69,6 +73,7 @@ impl Groups {
             (true, "id"),
             (self.configuration, CONFIGURATION),
             (self.failure, FAILURE),
+            (self.conditions, CONDITIONS),
             (self.fencing, FENCING),
             (true, STEP),
         ];
@@ -84,6 +89,9 @@ impl Groups {
         }
         if self.failure {
             values.extend(failure(host));
+        }
+        if self.conditions {
+            values.extend(conditions(host));
         }
         if self.fencing {
             values.extend(fencing(host));
@@ -112,6 +120,12 @@ fn is_seen_otherwise(host: &Host, known: &Host) -> bool {
         || host.failure_since != known.failure_since
 }
 
+/// A condition is answered by another generation.
+fn has_other_conditions(host: &Host, known: &Host) -> bool {
+    let may_be_answered = host.generation != known.generation && !host.conditions.is_empty();
+    host.conditions != known.conditions || may_be_answered
+}
+
 fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
     host.generation != known.generation
         || host.fence != known.fence
@@ -138,6 +152,16 @@ fn failure(host: &Host) -> Vec<Value> {
         host.failure_source.clone(),
         host.failure_observed_at,
         host.failure_since
+    ]
+}
+
+fn conditions(host: &Host) -> Vec<Value> {
+    let known = &host.conditions;
+    let ill = unanswered_condition(host).map(|(_, _, condition)| condition.since);
+    args![
+        (!known.is_empty()).then(|| Value::document(known)),
+        known.holds_scheduling().map(str::to_owned),
+        ill
     ]
 }
 
@@ -182,7 +206,8 @@ mod tests {
         Groups {
             configuration: bits & 1 > 0,
             failure: bits & 2 > 0,
-            fencing: bits & 4 > 0,
+            conditions: bits & 4 > 0,
+            fencing: bits & 8 > 0,
         }
     }
 
@@ -190,7 +215,7 @@ mod tests {
     fn what_is_written_is_what_has_changed() {
         assert_eq!(groups(0).columns(), format!("id, {STEP}"));
         assert_eq!(
-            groups(5).columns(),
+            groups(9).columns(),
             format!("id, {CONFIGURATION}, {FENCING}, {STEP}")
         );
     }

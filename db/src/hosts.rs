@@ -22,8 +22,8 @@ use crate::{DbError, Tx};
 table! {
     pub "hosts":
     id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state,
-    failure_source, failure_observed_at, failure_since, generation, fence, is_silence_answered, released_at,
-    last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
+    failure_source, failure_observed_at, failure_since, conditions, generation, fence, is_silence_answered,
+    released_at, last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
 }
 
 pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
@@ -42,6 +42,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         failure_source: row.opt_text(column::failure_source)?,
         failure_observed_at: row.opt_time(column::failure_observed_at)?,
         failure_since: row.opt_time(column::failure_since)?,
+        conditions: row.opt_document(column::conditions)?.unwrap_or_default(),
         generation: row.generation(column::generation)?,
         fence: row.opt_document(column::fence)?,
         is_silence_answered: row.flag(column::is_silence_answered)?,
@@ -344,11 +345,13 @@ pub async fn neighbourhood(
                               AND (failure_since < $5 OR failure_since = $5 AND id < $4) THEN 1 END) AS before_it
                FROM (SELECT hosts.id, segment_id, cloud, failure_since,
                          CASE WHEN live.kind = 'fence' AND live.status = 'running' THEN 1 END AS is_under_way,
-                         CASE WHEN failure_state = 'UNREACHABLE' AND fencing_state = 'UNFENCED'
-                                AND (live.status = 'held' OR live.status IS NULL AND NOT is_silence_answered) THEN 1 END AS is_waiting,
-                         CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' THEN 1 END AS is_out,
+                         CASE WHEN live.status = 'held' OR live.status IS NULL AND fencing_state = 'UNFENCED'
+                                AND (ill_since IS NOT NULL OR failure_state = 'UNREACHABLE' AND NOT is_silence_answered) THEN 1 END AS is_waiting,
+                         CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' OR ill_since IS NOT NULL
+                                OR live.kind = 'fence' THEN 1 END AS is_out,
                          CASE WHEN failure_state = 'UNREACHABLE' AND failure_since > $2
-                                OR fencing_state = 'FENCED' AND fenced_at > $2 THEN 1 END AS is_lately
+                                OR fencing_state = 'FENCED' AND fenced_at > $2 OR ill_since > $2
+                                OR live.kind = 'fence' AND live.created_at > $2 THEN 1 END AS is_lately
                      FROM hosts LEFT JOIN operations AS live ON live.host_id = hosts.id AND live.finished_at IS NULL
                      WHERE segment_id = $1 OR cloud = $3) AS around";
     let values = args![
@@ -372,11 +375,11 @@ pub async fn neighbourhood(
     })
 }
 
-/// Has the silent hosts of a segment, and the FENCED ones, looked at by the next engine that looks for due hosts: what the segment says
+/// Has the silent hosts of a segment, the FENCED ones and those with conditions looked at by the next engine that looks for due hosts: what the segment says
 /// of them has changed.
 pub async fn wake_segment(run: &mut impl Run, segment_id: SegmentId, now: Timestamp) -> Result<(), DbError> {
     let sql = "UPDATE hosts SET wake_at = $2
-               WHERE segment_id = $1 AND (failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED')
+               WHERE segment_id = $1 AND (failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' OR conditions IS NOT NULL)
                  AND (wake_at IS NULL OR wake_at > $2)";
     execute(run, sql, args![segment_id.0, now]).await.map(|_| ())
 }
@@ -456,6 +459,10 @@ pub struct CloudHost {
     pub is_adopted: bool,
     /// Since when its cloud has not named it.
     pub left_at: Option<Timestamp>,
+    /// Whether its segment does something about conditions.
+    pub wants_conditions: bool,
+    /// Whether conditions of it are known.
+    pub has_conditions: bool,
 }
 
 /// The hosts of a cloud, as one source has them on record.
@@ -468,7 +475,8 @@ pub async fn hosts_of_cloud(
     let sql = format!(
         "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
                 hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted,
-                hosts.fencing_state = '{}' AS is_fenced, hosts.generation > 0 AS was_ever_fenced, hosts.is_adopted AS is_adopted, hosts.left_at AS left_at
+                hosts.fencing_state = '{}' AS is_fenced, hosts.generation > 0 AS was_ever_fenced, hosts.is_adopted AS is_adopted, hosts.left_at AS left_at,
+                segments.policy ->> 'conditions' IS NOT NULL AS wants_conditions, hosts.conditions IS NOT NULL AS has_conditions
          FROM hosts JOIN segments ON segments.id = hosts.segment_id
          WHERE hosts.cloud = $1",
         FencingState::Unfenced.as_str(),
@@ -486,6 +494,8 @@ pub async fn hosts_of_cloud(
             was_ever_fenced: row.flag("was_ever_fenced")?,
             is_adopted: row.flag("is_adopted")?,
             left_at: row.opt_time("left_at")?,
+            wants_conditions: row.flag("wants_conditions")?,
+            has_conditions: row.flag("has_conditions")?,
         })
     };
     rows.iter().map(read).collect()

@@ -22,6 +22,7 @@ pub struct PlacingRow {
     operation: Option<(OperationKind, OperationStatus, Generation)>,
     applied: Applied,
     in_flight: Vec<InFlight>,
+    held_by_condition: Option<String>,
 }
 
 impl PlacingRow {
@@ -35,6 +36,7 @@ impl PlacingRow {
             operation: self.operation,
             applied: &self.applied,
             in_flight: &self.in_flight,
+            held_by_condition: self.held_by_condition.as_deref(),
         }
     }
 }
@@ -42,7 +44,7 @@ impl PlacingRow {
 /// All hosts that belong to a cloud, each with its live operation, as they were at one moment.
 pub async fn hosts_to_place(run: &mut impl Run) -> Result<Vec<PlacingRow>, DbError> {
     let sql = "SELECT hosts.cloud, coalesce(hosts.known_as, hosts.name) AS known_as, hosts.failure_state,
-                      hosts.fencing_state, hosts.generation, hosts.applied_fencing, hosts.in_flight,
+                      hosts.fencing_state, hosts.generation, hosts.applied_fencing, hosts.in_flight, hosts.held_by_condition,
                       operations.kind AS live_kind, operations.status AS live_status,
                       operations.generation AS live_generation
                FROM hosts
@@ -70,5 +72,6 @@ fn read(row: &Row) -> Result<PlacingRow, DbError> {
         operation,
         applied: row.document("applied_fencing")?,
         in_flight: row.document("in_flight")?,
+        held_by_condition: row.opt_text("held_by_condition")?,
     })
 }

@@ -21,6 +21,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::Cancel { .. }
         | Input::Retry { .. }
         | Input::FailureState { .. }
+        | Input::Conditions { .. }
         | Input::ForgetSource { .. }
         | Input::DeviceBusy(_)
         | Input::Result(_)

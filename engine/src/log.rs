@@ -195,6 +195,7 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
     }
     match event.kind {
         EventKind::HostFailureState
+        | EventKind::HostCondition
         | EventKind::HostFenced
         | EventKind::HostUnfenced
         | EventKind::HostLeftOff
@@ -222,6 +223,7 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::HostUpdated => "the host's description was changed",
         EventKind::HostDeleted => "the host was removed",
         EventKind::HostFailureState => "the host is seen in another failure state",
+        EventKind::HostCondition => "a condition of the host stands, or is no more",
         EventKind::HostFenced => "the host is FENCED",
         EventKind::HostUnfenced => "the host is UNFENCED",
         EventKind::HostLeftOff => "the host may stay off",
@@ -253,6 +255,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Retry { .. } => "retry",
         Input::ConfirmReleased { .. } => "confirm_released",
         Input::FailureState { .. } => "failure_state",
+        Input::Conditions { .. } => "conditions",
         Input::ForgetSource { .. } => "forget_source",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
@@ -282,6 +285,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::ResumeEvacuation { .. }
         | Input::ConfirmReleased { .. }
         | Input::FailureState { .. }
+        | Input::Conditions { .. }
         | Input::ForgetSource { .. }
         | Input::Tick { .. } => (None, false),
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::SubsecRound;
 use ringfence_core::{
-    Boot, Generation, HostId, HostState, Input, Operation, OperationId, Problems, Reply, Report, Timestamp,
-    validate_reason,
+    Boot, Generation, HostId, HostState, Input, Operation, OperationId, Problems, Reply, Report,
+    ReportedCondition, Timestamp, check_conditions, validate_reason,
 };
 use ringfence_db::SeenHost;
 use uuid::Uuid;
@@ -185,6 +185,28 @@ impl Engine {
         self.check_report(&report)?;
         let id = self.host_id_of(host).await?;
         let state = self.take_report(id, report, by).await?;
+        self.fence_if_due(&state).await;
+        Ok(state)
+    }
+
+    /// Takes down all conditions that a source has of the host now.
+    pub async fn report_conditions(
+        &self,
+        host: &str,
+        source: &str,
+        conditions: Vec<ReportedCondition>,
+        by: &Context,
+    ) -> Result<HostState, EngineError> {
+        let mut problems = Problems::default();
+        check_text("source", source, &mut problems);
+        check_conditions(&conditions, &mut problems);
+        problems.into_result()?;
+        let id = self.host_id_of(host).await?;
+        let input = Input::Conditions {
+            source: source.to_owned(),
+            conditions,
+        };
+        let state = self.apply(id, input, by).await?.state;
         self.fence_if_due(&state).await;
         Ok(state)
     }

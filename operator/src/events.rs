@@ -184,6 +184,18 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
             "Unfenced".to_owned(),
             format!("the node was taken back, generation {generation}: it may run pods again"),
         ),
+        EventKind::HostCondition => (
+            data["action"].is_string(),
+            "Condition".to_owned(),
+            format!(
+                "{} is {}: {}",
+                data["condition"].as_str().unwrap_or("?"),
+                data["status"].as_str().unwrap_or("?"),
+                data["action"]
+                    .as_str()
+                    .unwrap_or("nothing is done about it any more")
+            ),
+        ),
         EventKind::HostLeftOff => (
             true,
             "LeftOff".to_owned(),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, Attempt, AttemptBy, AttemptStatus, Backend, EvacuationWork, FailureState, Fence, FenceWork,
-    Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus, Outcome, RejoinWork,
-    SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp, Work, default_sufficient_sets,
+    Applied, Attempt, AttemptBy, AttemptStatus, Backend, Conditions, EvacuationWork, FailureState, Fence,
+    FenceWork, Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus, Outcome,
+    RejoinWork, SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp, Work, default_sufficient_sets,
 };
 use uuid::Uuid;
 
@@ -38,6 +38,7 @@ pub(crate) fn host(fenced: bool) -> Host {
             is_evacuation_begun: false,
             is_emptied: false,
         }),
+        conditions: Conditions::default(),
         is_silence_answered: true,
         released_at: None,
         last_off_at: None,

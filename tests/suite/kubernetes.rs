@@ -2,6 +2,7 @@
 
 mod admission;
 mod adopting;
+mod ailing;
 mod api_server_away;
 mod chart;
 mod confirming;

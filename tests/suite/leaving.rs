@@ -72,6 +72,7 @@ impl Platform for Yard {
             host_type: None,
             is_on_record: host == "silent-on-record",
             is_kept_off: false,
+            conditions: [].into(),
         };
         Ok(Poll {
             hosts: named.into_iter().map(sign).collect(),

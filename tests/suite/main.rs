@@ -1,6 +1,7 @@
 //! The whole stack, run as stories, on both grounds.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod ailing;
 mod api;
 mod cancelling;
 mod checks;

@@ -93,6 +93,7 @@ pub fn host() -> Host {
         failure_since: None,
         generation: Generation(0),
         fence: None,
+        conditions: Conditions::default(),
         is_silence_answered: false,
         released_at: None,
         last_off_at: None,

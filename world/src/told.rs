@@ -45,6 +45,14 @@ fn particulars(event: &Event) -> String {
             )
         }
         EventKind::HostFenced | EventKind::HostUnfenced => format!(" {}", generation.unwrap_or_default()),
+        EventKind::HostCondition => {
+            let action = text("action").map_or_else(|| "over".to_owned(), |action| action.replace('_', " "));
+            format!(
+                " {} {}: {action}",
+                text("condition").unwrap_or_default(),
+                text("status").unwrap_or_default()
+            )
+        }
         EventKind::HostFailureState => format!(" {}", text("to").unwrap_or_default()),
         EventKind::HostLeftOff
         | EventKind::OperationHeld

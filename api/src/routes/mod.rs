@@ -3,6 +3,7 @@
 pub(crate) mod again;
 pub(crate) mod audit;
 pub(crate) mod bulk;
+pub(crate) mod conditions;
 mod configured;
 pub(crate) mod confirm;
 pub(crate) mod deliveries;
@@ -103,6 +104,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::put().to(bulk::failure_states::report)),
         )
         .service(at("/hosts/{id}/failure-state").route(web::put().to(failure_state::report)))
+        .service(at("/hosts/{id}/conditions").route(web::put().to(conditions::report)))
         .service(at("/hosts/{id}/sources/{source}").route(web::delete().to(sources::forget)))
         .service(at("/hosts/{id}/fence").route(web::post().to(fence::fence)))
         .service(at("/hosts/{id}/confirm-fenced").route(web::post().to(confirm::confirm)))

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AppliedFencing, Backend, Ended, FailureState, Fence, FencingState, Parameters, Proof, SeenBoot, Source,
-    StepKind,
+    AppliedFencing, Backend, Condition, ConditionAction, Ended, FailureState, Fence, FencingState,
+    Parameters, Proof, SeenBoot, Source, StepKind,
 };
 use ringfence_db::HostRow;
 use serde::Serialize;
@@ -42,6 +42,9 @@ pub(crate) struct HostView {
     pub boot_id: Option<String>,
     /// What each source saw.
     pub sources: Vec<SourceView>,
+    /// What sources say is wrong with it, or right; absent where they say nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionView>,
     /// What has been proven: UNFENCED or FENCED.
     #[schema(value_type = String, example = "FENCED")]
     pub fencing_state: FencingState,
@@ -101,6 +104,25 @@ pub(crate) struct SourceView {
     pub alive_at: Option<DateTime<Utc>>,
     /// The boot that it saw last.
     pub boot_id: Option<String>,
+}
+
+/// A condition of a host.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ConditionView {
+    /// Who says so.
+    #[schema(example = "kubernetes:prod")]
+    pub source: String,
+    #[schema(example = "KernelDeadlock")]
+    pub name: String,
+    /// True, False or Unknown
+    #[schema(example = "True")]
+    pub status: &'static str,
+    /// Since when that is known.
+    pub since: DateTime<Utc>,
+    pub reason: String,
+    /// What is done about it, as the segment says: report, hold_scheduling or fence; null: nothing, or not yet.
+    #[schema(example = "hold_scheduling")]
+    pub action: Option<&'static str>,
 }
 
 /// Something that a fence has taken from a host, or may have taken.
@@ -170,6 +192,19 @@ impl From<(&str, &Source)> for SourceView {
     }
 }
 
+impl From<(&str, &str, &Condition)> for ConditionView {
+    fn from((source, name, condition): (&str, &str, &Condition)) -> Self {
+        Self {
+            source: source.to_owned(),
+            name: name.to_owned(),
+            status: condition.status.as_str(),
+            since: condition.since,
+            reason: condition.reason.clone(),
+            action: condition.action.map(ConditionAction::as_str),
+        }
+    }
+}
+
 fn boot_id(seen: Option<&SeenBoot>) -> Option<String> {
     seen?.boot.id.clone()
 }
@@ -199,6 +234,7 @@ impl From<HostRow> for HostView {
             failure_observed_at: host.failure_observed_at,
             boot_id: boot_id(host.sources.latest_boot()),
             sources: host.sources.iter().map(SourceView::from).collect(),
+            conditions: host.conditions.iter().map(ConditionView::from).collect(),
             fencing_state: host.fencing_state(),
             generation: host.generation.0,
             fenced_at: fence.map(|fence| fence.at),

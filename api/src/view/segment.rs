@@ -1,7 +1,7 @@
 //! Segments.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{EvacuationPolicy, FencingPolicy, Segment, SegmentPolicy, Wanted};
+use ringfence_core::{ConditionRule, EvacuationPolicy, FencingPolicy, Segment, SegmentPolicy, Wanted};
 use ringfence_engine::SegmentDraft;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -55,6 +55,9 @@ pub(crate) struct PolicyView {
     pub workloads_zone: Option<String>,
     /// Whether hosts are fenced without being asked.
     pub fencing: FencingView,
+    /// What is done about conditions of hosts; at most 32.
+    #[schema(value_type = Vec<ConditionRuleView>, max_items = 32)]
+    pub conditions: Vec<ConditionRule>,
     /// What is done with the workloads of a FENCED host.
     pub evacuation: EvacuationView,
 }
@@ -79,6 +82,28 @@ pub(crate) struct FencingView {
 
 shown! { FencingPolicy, FencingView:
     automatic, after_s, at_most, within_s, at_most_percent, at_once,
+}
+
+/// What is done about a condition that stands for some time.
+#[expect(dead_code, reason = "it describes ConditionRule")]
+#[derive(ToSchema)]
+pub(crate) struct ConditionRuleView {
+    /// The name of the condition; 1 to 316 characters without blanks.
+    #[schema(min_length = 1, max_length = 316, example = "KernelDeadlock")]
+    condition: String,
+    /// The status that it has to have: True, False or Unknown; True if absent
+    #[schema(required = false, pattern = "^(True|False|Unknown)$", example = "True")]
+    status: String,
+    /// Seconds for which it has to stand; 0 to 86400; 0 if absent.
+    #[schema(required = false)]
+    for_s: u32,
+    /// report: it is told; hold_scheduling: the schedule gate is closed, too; fence: the host is fenced although it answers, where fencing.automatic is true. report if absent
+    #[schema(
+        required = false,
+        pattern = "^(report|hold_scheduling|fence)$",
+        example = "hold_scheduling"
+    )]
+    action: String,
 }
 
 /// Which workloads of a FENCED host are started elsewhere, in which order, and how.
@@ -121,7 +146,7 @@ shown! { EvacuationPolicy, EvacuationView:
 
 shown! { SegmentPolicy, PolicyView:
     self_fencing_timeout_s, settle_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, workloads_zone,
-    fencing, evacuation,
+    fencing, conditions, evacuation,
 }
 
 impl From<Segment> for SegmentView {

@@ -4,7 +4,10 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::ApiResource;
 use kube::core::Object;
-use ringfence_core::BootSign;
+use ringfence_core::{
+    BootSign, ConditionStatus, MAX_CONDITION_REASON_CHARS, MAX_CONDITIONS, ReportedCondition,
+    validate_condition_name,
+};
 use serde::{Deserialize, Serialize};
 
 /// The longest id of a boot, in bytes; a longer one is none.
@@ -40,6 +43,7 @@ pub(super) struct Condition {
     #[serde(rename = "type")]
     pub kind: String,
     pub status: String,
+    pub reason: String,
     /// When the kubelet wrote it, by the node's own clock.
     #[serde(rename = "lastHeartbeatTime")]
     pub last_heartbeat: Option<String>,
@@ -83,6 +87,27 @@ pub(super) fn boot(node: &NodeObject) -> Option<BootSign> {
 fn ready_condition(node: &NodeObject) -> Option<&Condition> {
     let mut conditions = node.status.iter().flat_map(|status| &status.conditions);
     conditions.find(|condition| condition.kind == "Ready")
+}
+
+/// All conditions of a node that can be told; one without a status of Kubernetes is none.
+pub(super) fn conditions(node: &NodeObject) -> Vec<ReportedCondition> {
+    let all = node.status.iter().flat_map(|status| &status.conditions);
+    let told = all.filter_map(|condition| {
+        let status = ConditionStatus::from_word(&condition.status)?;
+        let reason = condition
+            .reason
+            .chars()
+            .take(MAX_CONDITION_REASON_CHARS)
+            .collect();
+        Some(ReportedCondition {
+            name: condition.kind.clone(),
+            status,
+            reason,
+        })
+    });
+    told.filter(|condition| validate_condition_name("type", &condition.name).is_ok())
+        .take(MAX_CONDITIONS)
+        .collect()
 }
 
 /// The condition `Ready` of a node.

@@ -4,10 +4,11 @@
 //! change. That anything changes at all shows that the cluster can be written, and that its changes arrive.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use ringfence_core::{BootSign, Poll, Sign, Timestamp};
+use ringfence_core::{BootSign, Poll, ReportedCondition, Sign, Timestamp};
 use tokio::time::Instant;
 
 use super::objects::Ready;
@@ -54,6 +55,8 @@ pub(super) struct Sightings {
     boots: BTreeMap<String, BootSign>,
     /// The types of nodes that have one.
     types: BTreeMap<String, String>,
+    /// The conditions of all nodes.
+    conditions: BTreeMap<String, Arc<[ReportedCondition]>>,
     renewals: BTreeMap<String, Renewal>,
     /// The leases of the cluster's own services, and of whatever else uses leases.
     others: BTreeMap<String, Option<String>>,
@@ -72,6 +75,7 @@ impl Sightings {
             marks: BTreeMap::new(),
             boots: BTreeMap::new(),
             types: BTreeMap::new(),
+            conditions: BTreeMap::new(),
             renewals: BTreeMap::new(),
             others: BTreeMap::new(),
             heard_at: None,
@@ -112,6 +116,16 @@ impl Sightings {
         }
     }
 
+    /// Takes a node's conditions as they are now. `true` if that is worth a look: they are others.
+    pub fn node_conditions(&mut self, name: &str, conditions: Vec<ReportedCondition>) -> bool {
+        let known = self.conditions.get(name);
+        if known.is_some_and(|known| **known == *conditions) {
+            return false;
+        }
+        self.conditions.insert(name.to_owned(), conditions.into());
+        true
+    }
+
     /// The marks of all nodes.
     pub fn marks(&self) -> &BTreeMap<String, SeenMarks> {
         &self.marks
@@ -123,6 +137,7 @@ impl Sightings {
         self.marks.remove(name);
         self.boots.remove(name);
         self.types.remove(name);
+        self.conditions.remove(name);
         self.renewals.remove(name);
     }
 
@@ -132,6 +147,7 @@ impl Sightings {
         self.marks.retain(|name, _| is_there(name));
         self.boots.retain(|name, _| is_there(name));
         self.types.retain(|name, _| is_there(name));
+        self.conditions.retain(|name, _| is_there(name));
         self.renewals.retain(|name, _| is_there(name));
     }
 
@@ -208,6 +224,7 @@ impl Sightings {
             host_type: self.types.get(name).cloned(),
             is_on_record: self.marks.get(name).is_some_and(|marks| marks.is_host),
             is_kept_off: self.marks.get(name).is_some_and(|marks| marks.is_kept_off),
+            conditions: self.conditions.get(name).cloned().unwrap_or_default(),
         };
         Poll {
             hosts: self.nodes.iter().map(sign).collect(),

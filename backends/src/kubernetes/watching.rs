@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::beat::Beat;
 use super::faults;
 use super::gates::SeenGate;
-use super::objects::{LeaseObject, NodeObject, boot, leases, nodes, ready};
+use super::objects::{LeaseObject, NodeObject, boot, conditions, leases, nodes, ready};
 use super::settings::ClusterSettings;
 use super::sightings::{SeenMarks, Sightings};
 use super::steps;
@@ -220,14 +220,15 @@ async fn follow_nodes(client: Client, shared: Arc<Shared>) {
 
 fn see_node(shared: &Shared, node: &NodeObject) {
     let (name, state) = (node.name_any(), ready(node));
-    let (marks, boot) = (steps::marks(node), boot(node));
+    let (marks, boot, conditions) = (steps::marks(node), boot(node), conditions(node));
     let host_type = node.labels().get(TYPE).cloned();
     let host_type = host_type.filter(|word| validate_name("type", word).is_ok());
     shared.see(|seen| {
         seen.node_type(&name, host_type);
         let is_changed = seen.node(&name, state);
         let is_booted = seen.node_boot(&name, boot);
-        seen.node_marks(&name, marks) || is_changed || is_booted
+        let has_others = seen.node_conditions(&name, conditions);
+        seen.node_marks(&name, marks) || is_changed || is_booted || has_others
     });
 }
 

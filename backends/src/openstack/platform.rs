@@ -102,6 +102,7 @@ fn poll(services: &[ComputeService]) -> Poll {
                 host_type: None,
                 is_on_record: false,
                 is_kept_off: false,
+                conditions: [].into(),
             })
             .collect(),
         own: own.filter_map(|service| service.updated_at).max(),

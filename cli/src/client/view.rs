@@ -29,6 +29,8 @@ pub struct Host {
     pub boot_id: Option<String>,
     #[serde(default)]
     pub sources: Vec<Source>,
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
     pub fencing_state: String,
     pub generation: u32,
     pub fenced_at: Option<Timestamp>,
@@ -48,6 +50,18 @@ impl Host {
     pub fn is_fenced(&self) -> bool {
         self.fencing_state == "FENCED"
     }
+}
+
+/// A condition of a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Condition {
+    pub source: String,
+    pub name: String,
+    pub status: String,
+    pub since: Timestamp,
+    #[serde(default)]
+    pub reason: String,
+    pub action: Option<String>,
 }
 
 /// What one source saw of a host.
@@ -407,6 +421,8 @@ pub struct Policy {
     #[serde(default)]
     pub fencing: Fencing,
     #[serde(default)]
+    pub conditions: Vec<ConditionRule>,
+    #[serde(default)]
     pub evacuation: Evacuation,
 }
 
@@ -420,6 +436,15 @@ pub struct Fencing {
     pub within_s: u32,
     pub at_most_percent: u32,
     pub at_once: Option<u32>,
+}
+
+/// What is done about a condition of a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ConditionRule {
+    pub condition: String,
+    pub status: String,
+    pub for_s: u32,
+    pub action: String,
 }
 
 /// What happens to the workloads of a FENCED host.

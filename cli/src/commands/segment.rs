@@ -7,7 +7,7 @@ use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{Policy, Segment};
+use crate::client::view::{ConditionRule, Policy, Segment};
 use crate::error::CliError;
 use crate::output::{Details, Screen, Table};
 
@@ -67,6 +67,10 @@ pub struct SegmentFields {
     /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5 or at_once=2; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
+    /// What is done about a condition of a host, as in KernelDeadlock=hold_scheduling or KernelDeadlock=fence,for_s=120,status=True; may be
+    /// repeated, and replaces all rules for conditions; none: removes all rules
+    #[arg(long, value_name = "NAME=ACTION[,KEY=VALUE]|none")]
+    condition: Vec<String>,
     /// How the workloads of a FENCED host are evacuated, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     evacuation: Vec<String>,
@@ -85,7 +89,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s", "workloads_zone",
-    "fencing", "evacuation",
+    "fencing", "condition", "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -131,6 +135,34 @@ fn fencing_field(text: &str) -> Result<(String, Value), CliError> {
     Ok((key, value))
 }
 
+/// The rules for conditions: all of them.
+fn condition_rules(texts: &[String]) -> Result<Vec<Value>, CliError> {
+    let rules = texts.iter().filter(|text| text.as_str() != "none");
+    rules.map(|text| condition_rule(text)).collect()
+}
+
+fn condition_rule(text: &str) -> Result<Value, CliError> {
+    let Pair { key, value } = pair(text)?;
+    let mut words = value.split(',');
+    let mut rule = Map::new();
+    rule.insert("condition".to_owned(), key.into());
+    rule.insert(
+        "action".to_owned(),
+        words.next().unwrap_or_default().trim().into(),
+    );
+    for word in words {
+        let (key, value) = fencing_field(word)?;
+        // A status reads like true and false, and is none of them.
+        let value = if key == "status" {
+            pair(word)?.value.into()
+        } else {
+            value
+        };
+        rule.insert(key, value);
+    }
+    Ok(rule.into())
+}
+
 pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         SegmentCommand::List(args) => session.list("segments", Vec::new(), &args, table).await,
@@ -169,6 +201,9 @@ impl SegmentFields {
         put(&mut policy, "workloads_zone", self.workloads_zone);
         let fencing = self.fencing.iter().map(|text| fencing_field(text));
         let fencing = fencing.collect::<Result<Map<String, Value>, CliError>>()?;
+        if !self.condition.is_empty() {
+            policy.insert("conditions".to_owned(), condition_rules(&self.condition)?.into());
+        }
         let evacuation = self.evacuation.iter().map(|text| evacuation_field(text));
         let evacuation = evacuation.collect::<Result<Map<String, Value>, CliError>>()?;
         if !policy.is_empty() {
@@ -217,6 +252,14 @@ fn fencing(policy: &Policy) -> String {
     )
 }
 
+fn condition_line(rule: &ConditionRule) -> String {
+    let for_s = match rule.for_s {
+        0 => String::new(),
+        seconds => format!(" for {seconds} s"),
+    };
+    format!("{} {}{for_s}: {}", rule.condition, rule.status, rule.action)
+}
+
 fn evacuation(policy: &Policy) -> String {
     let evacuation = &policy.evacuation;
     let begins = if evacuation.automatic {
@@ -259,18 +302,22 @@ fn yes(so: bool) -> &'static str {
 
 fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
     let policy = &segment.policy;
+    let mut details = Details::default()
+        .with("name", &segment.name)
+        .with("id", &segment.id)
+        .with_some("description", Some(&segment.description))
+        .with("self-fencing timeout", self_fencing(policy))
+        .with("a stop settles", format!("{} s", policy.settle_s))
+        .with("restarts", restarts(policy))
+        .with("auto-rejoin", auto_rejoin(policy))
+        .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
+        .with_some("workloads' zone", policy.workloads_zone.as_deref())
+        .with("fencing", fencing(policy));
+    for rule in &policy.conditions {
+        details = details.with("condition", condition_line(rule));
+    }
     screen.details(
-        Details::default()
-            .with("name", &segment.name)
-            .with("id", &segment.id)
-            .with_some("description", Some(&segment.description))
-            .with("self-fencing timeout", self_fencing(policy))
-            .with("a stop settles", format!("{} s", policy.settle_s))
-            .with("restarts", restarts(policy))
-            .with("auto-rejoin", auto_rejoin(policy))
-            .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
-            .with_some("workloads' zone", policy.workloads_zone.as_deref())
-            .with("fencing", fencing(policy))
+        details
             .with("evacuation", evacuation(policy))
             .with_some("spare hosts", Some(policy.evacuation.spare_hosts.join(", "))),
     )
@@ -302,11 +349,13 @@ mod tests {
                 "at_most=8".to_owned(),
                 "at_once=none".to_owned(),
             ],
+            condition: vec!["KernelDeadlock=fence,for_s=120,status=True".to_owned()],
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true,
-                "fencing": {"automatic": true, "at_most": 8, "at_once": null}, "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
+                "fencing": {"automatic": true, "at_most": 8, "at_once": null},
+                "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}], "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }

@@ -4,10 +4,11 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId, OperationStatus, Permit, Reply,
-    SufficientSet, Work, fence_due,
+    Cause, Condition, EventKind, FailureState, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId,
+    OperationStatus, Permit, Reply, SufficientSet, Work, fence_due,
 };
 
+use super::conditions::unanswered;
 use super::draft::after_ms;
 use super::{AUTO_FENCE_AGAIN_MS, Draft, fence, held};
 
@@ -33,10 +34,11 @@ pub(super) fn auto_fence(
         return Reply::AlreadySo;
     }
     let brake = brake(draft, around);
-    let holding = held::holding(draft, around);
+    let cause = cause(draft);
+    let holding = held::holding(draft, cause, around);
     let is_free = brake.is_none() && holding.is_empty();
     let permits = if is_free { held::permits(draft) } else { Vec::new() };
-    let operation = new_operation(draft, id, resolved, permits);
+    let operation = new_operation(draft, id, resolved, (cause, permits));
     fence::supersede(draft);
     draft.begin(operation);
     if let Some(why) = brake {
@@ -54,12 +56,18 @@ pub(super) fn brake(draft: &Draft, around: Neighbourhood) -> Option<String> {
 }
 
 /// Without a plan, the host's own watchdog or a person can prove it still.
-fn new_operation(draft: &Draft, id: OperationId, resolved: Resolved, permits: Vec<Permit>) -> Operation {
+fn new_operation(
+    draft: &Draft,
+    id: OperationId,
+    resolved: Resolved,
+    (cause, permits): (Cause, Vec<Permit>),
+) -> Operation {
     let mut operation = match resolved.plan {
         Ok(plan) => fence::new_operation(draft, id, plan, reason(draft), BY),
         Err(fault) => without_plan(draft, id, &fault, resolved.sufficient_sets),
     };
     if let Work::Fence(fence) = &mut operation.work {
+        fence.cause = cause;
         fence.permits = permits;
     }
     operation
@@ -80,8 +88,28 @@ fn without_plan(
     }
 }
 
+/// A host that answers is fenced for a condition, and no other host is.
+fn cause(draft: &Draft) -> Cause {
+    match draft.state.host.failure_state {
+        FailureState::Up => Cause::Condition,
+        FailureState::Unreachable | FailureState::Unknown => Cause::Silence,
+    }
+}
+
 fn reason(draft: &Draft) -> String {
     let host = &draft.state.host;
+    if let (Cause::Condition, Some((source, name, condition))) = (cause(draft), unanswered(host)) {
+        let Condition {
+            status,
+            since,
+            reason,
+            ..
+        } = condition;
+        let since = since.format("%FT%TZ");
+        return format!(
+            "the condition {name} of the host has been {status} since {since} (reported by {source}): {reason}"
+        );
+    }
     let source = host.failure_source.as_deref().unwrap_or("an observer");
     let since = host.failure_since.unwrap_or(draft.now).format("%FT%TZ");
     format!("the host has been UNREACHABLE since {since} (seen by {source})")

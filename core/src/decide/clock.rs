@@ -34,6 +34,7 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     host.failure_since = host.failure_since.map(|at| at.min(now));
     host.failure_observed_at = host.failure_observed_at.map(|at| at.min(now));
     host.sources.adjust(now);
+    host.conditions.adjust(now);
     host.released_at = host.released_at.map(|at| at.min(now + CLOCKS_APART));
     host.last_off_at = host.last_off_at.map(|at| at.min(now + CLOCKS_APART));
     if let Some(fence) = &mut host.fence {

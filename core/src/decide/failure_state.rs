@@ -48,7 +48,10 @@ pub(super) fn report(
 
 /// A person strikes off a source that reports no more.
 pub(super) fn forget(draft: &mut Draft, source: &str, reason: &str, by: &str) -> Result<Reply, Refusal> {
-    if !draft.state.host.sources.forget(source) {
+    let host = &mut draft.state.host;
+    let was_watching = host.sources.forget(source);
+    let had_conditions = host.conditions.forget(source);
+    if !was_watching && !had_conditions {
         return Err(Refusal::SourceUnknown {
             source_name: source.to_owned(),
         });
@@ -93,7 +96,8 @@ pub(super) fn look(draft: &mut Draft) -> bool {
 /// done is worse than one that is whole.
 fn abort_if_up_before_anything_was_done(draft: &mut Draft) {
     let is_idle_fence = draft.live().is_some_and(|live| {
-        live.kind() == OperationKind::Fence && live.proofs.is_empty() && !live.has_acted()
+        let is_for_silence = live.kind() == OperationKind::Fence && !live.is_for_a_condition();
+        is_for_silence && live.proofs.is_empty() && !live.has_acted()
     });
     let is_up = draft.state.host.failure_state == FailureState::Up;
     if is_up && is_idle_fence && on(Guard::UpStopsIdleFence) {

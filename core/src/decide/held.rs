@@ -5,16 +5,16 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::safeguard::{LOOK_AGAIN_S, rulings};
 use crate::{
-    EventKind, Held, Neighbourhood, Operation, OperationStatus, Permit, Reply, Ruling, Timestamp, Work,
+    Cause, EventKind, Held, Neighbourhood, Operation, OperationStatus, Permit, Reply, Ruling, Timestamp, Work,
 };
 
 use super::draft::after_s;
 use super::{Draft, auto_fence};
 
 /// Those that hold an automatic fence of the host.
-pub(super) fn holding(draft: &Draft, around: Neighbourhood) -> Vec<Ruling> {
+pub(super) fn holding(draft: &Draft, cause: Cause, around: Neighbourhood) -> Vec<Ruling> {
     let host = &draft.state.host;
-    let all = rulings(&draft.state.policy.fencing, host.failure_state, around);
+    let all = rulings(&draft.state.policy.fencing, cause, host.failure_state, around);
     all.into_iter()
         .filter(|ruling| ruling.holds() && on(Guard::SafeguardsHold))
         .collect()
@@ -87,7 +87,11 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood) -> Reply {
         draft.state.host.is_silence_answered = false;
         return Reply::Done;
     }
-    let by = holding(draft, around);
+    let cause = draft
+        .live()
+        .and_then(Operation::fence)
+        .map_or(Cause::Silence, |fence| fence.cause);
+    let by = holding(draft, cause, around);
     if !by.is_empty() {
         look_on(draft, by);
     } else if let Some(why) = auto_fence::brake(draft, around) {

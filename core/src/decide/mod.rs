@@ -7,6 +7,7 @@ mod auto_fence;
 mod cancel;
 mod claim;
 mod clock;
+mod conditions;
 mod confirm;
 mod confirm_released;
 mod draft;
@@ -23,6 +24,8 @@ mod retry;
 mod unclaimed;
 
 use crate::{Decision, HostState, Input, Refusal, Reply, Timestamp};
+pub(crate) use conditions::due as condition_due;
+pub use conditions::unanswered as unanswered_condition;
 use draft::Draft;
 pub(crate) use draft::after_s;
 pub(crate) use evacuation::{left_to_do, list_workloads};
@@ -137,6 +140,7 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
         Input::FailureState { operation_id, report } => {
             failure_state::report(&mut draft, operation_id, report)?
         }
+        Input::Conditions { source, conditions } => conditions::report(&mut draft, source, conditions)?,
         Input::ForgetSource {
             source,
             reason,

@@ -7,9 +7,9 @@ use crate::guard::{Guard, on};
 use crate::movable::all_movable_at;
 use crate::undoing::{clearly_after, dated_from, may_be_after};
 use crate::{
-    Attempt, Ended, EventKind, FailureState, Fence, FencingKind, Host, HostState, Movable, Operation,
-    OperationKind, OperationStatus, Outcome, Proof, ProofKind, Resource, Stage, SufficientSet, Task,
-    TaskKind, TaskStatus, Timestamp, Undoing, Watched, Work, proven_movable,
+    Attempt, CONTESTED_S, Ended, EventKind, FailureState, Fence, FencingKind, Host, HostState, Movable,
+    Operation, OperationKind, OperationStatus, Outcome, Proof, ProofKind, Resource, Stage, SufficientSet,
+    Task, TaskKind, TaskStatus, Timestamp, Undoing, Watched, Work, proven_movable,
 };
 
 use super::draft::after_s;
@@ -114,6 +114,21 @@ pub(super) fn would_complete(operation: &Operation, kind: ProofKind) -> bool {
     sets.any(|set| !set.is_empty() && set.is_subset(&kinds))
 }
 
+/// Until when a fence for a condition waits for its host, whose power was read as off, to answer no more; `None` if it does not wait for that.
+pub(super) fn awaits_silence(draft: &Draft) -> Option<Timestamp> {
+    let operation = draft.live().filter(|_| answers(draft))?;
+    let mut standing = operation.proofs.iter().filter(|proof| proof.ended.is_none());
+    let off = standing.find(|proof| proof.kind == ProofKind::PowerOff)?;
+    Some(after_s(off.observed_at, CONTESTED_S))
+}
+
+/// Whether the fence is of a host that answered when it began, and is seen UP still: its power is not off, whatever was read, or what was seen is from
+/// before. Either shows in the next reports.
+fn answers(draft: &Draft) -> bool {
+    let is_for_a_condition = draft.live().is_some_and(Operation::is_for_a_condition);
+    is_for_a_condition && draft.state.host.failure_state == FailureState::Up && on(Guard::WhatAnswersIsNotOff)
+}
+
 /// When the proofs that the live operation has won will suffice by time alone, if they will.
 pub(super) fn settles_at(draft: &Draft) -> Option<Timestamp> {
     let operation = draft.live()?;
@@ -123,7 +138,8 @@ pub(super) fn settles_at(draft: &Draft) -> Option<Timestamp> {
     let whole = fence
         .sufficient_sets
         .iter()
-        .filter(|set| !set.is_empty() && (set.is_subset(&kinds) || !on(Guard::WholeSetSuffices)));
+        .filter(|set| !set.is_empty() && (set.is_subset(&kinds) || !on(Guard::WholeSetSuffices)))
+        .filter(|set| !(set.contains(&ProofKind::PowerOff) && answers(draft)));
     let at = |set: &SufficientSet| {
         let proofs = standing().filter(|proof| set.contains(&proof.kind));
         proofs

@@ -1,7 +1,8 @@
 //! Whether the storm brake would hold an automatic fence (S11).
 
 use crate::{
-    FailureState, FencingPolicy, FencingState, Host, HostState, Neighbourhood, Timestamp, fence_due,
+    FailureState, FencingPolicy, FencingState, HostState, Neighbourhood, Operation, OperationKind, Timestamp,
+    fence_due, unanswered_condition,
 };
 
 /// How the storm brake of the host's segment stands.
@@ -20,7 +21,7 @@ pub struct StormBrake {
 impl StormBrake {
     pub(super) fn new(state: &HostState, around: Neighbourhood) -> Self {
         let policy = state.policy.fencing.clone();
-        let around = around.with_silent(&state.host);
+        let around = around.with_silent(state);
         Self {
             holds: policy.brake(around),
             due_at: fence_due(state),
@@ -33,9 +34,13 @@ impl StormBrake {
 impl Neighbourhood {
     /// The neighbourhood once this host has fallen silent. A host that is already out of service is already counted.
     #[must_use]
-    fn with_silent(self, host: &Host) -> Self {
-        let is_out =
-            host.failure_state == FailureState::Unreachable || host.fencing_state() == FencingState::Fenced;
+    fn with_silent(self, state: &HostState) -> Self {
+        let HostState { host, operation, .. } = state;
+        let is_fence = |live: &Operation| live.status.is_live() && live.kind() == OperationKind::Fence;
+        let is_out = host.failure_state == FailureState::Unreachable
+            || host.fencing_state() == FencingState::Fenced
+            || unanswered_condition(host).is_some()
+            || operation.as_ref().is_some_and(is_fence);
         if is_out {
             return self;
         }

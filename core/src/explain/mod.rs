@@ -16,7 +16,8 @@ pub use self::preview::FencePreview;
 pub use self::prospect::{ProofProspect, SetProspect};
 use crate::platform::platform_of;
 use crate::{
-    FailureState, Gates, HostState, Input, Operation, PlatformHost, Ruling, Seen, Timestamp, gates, rulings,
+    Cause, FailureState, Gates, HostState, Input, Operation, PlatformHost, Ruling, Seen, Timestamp, gates,
+    rulings,
 };
 
 /// Why a host is in its state, and what a fence would do now.
@@ -53,7 +54,12 @@ impl<'a> Explanation<'a> {
             sets: prospect::sets(facts, &state.policy, &fence),
             fence,
             brake: StormBrake::new(state, facts.around),
-            safeguards: rulings(&state.policy.fencing, FailureState::Unreachable, facts.around),
+            safeguards: rulings(
+                &state.policy.fencing,
+                Cause::Silence,
+                FailureState::Unreachable,
+                facts.around,
+            ),
             platform: platform_of(state),
         }
     }

@@ -74,6 +74,7 @@ impl Watched {
             host_type: None,
             is_on_record: false,
             is_kept_off: false,
+            conditions: [].into(),
         };
         let poll = Poll {
             hosts: vec![sign],

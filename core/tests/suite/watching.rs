@@ -25,6 +25,7 @@ fn sign(host: &str, last: i64) -> Sign {
         host_type: None,
         is_on_record: false,
         is_kept_off: false,
+        conditions: [].into(),
     }
 }
 

@@ -85,6 +85,11 @@ CREATE TABLE hosts (
     fenced_at timestamptz,
     -- Whether something has begun for it since it fell silent: it is not fenced without being asked then.
     is_silence_answered boolean NOT NULL,
+    -- What sources say is wrong with it. The two below are taken from it: the condition that holds scheduling, and since when there is one for
+    -- which its segment fences it.
+    conditions text CHECK (conditions <> ''),
+    held_by_condition text,
+    ill_since timestamptz,
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at timestamptz,
     last_off_at timestamptz,

@@ -1,12 +1,14 @@
 //! Permits: of each name there are only so many, whatever transactions have counted before.
 
-use ringfence_core::{FailureState, Host, Operation, OperationStatus, Permit, SegmentId};
+use ringfence_core::{
+    ConditionAction, FailureState, Generation, Host, Operation, OperationStatus, Permit, SegmentId,
+};
 use ringfence_db::{
     Changes, Database, Ended, NewPermit, NotHad, delete_host, insert_host, insert_segment, neighbourhood,
 };
 
 use crate::rig::Rig;
-use crate::site::{add_hosts, at, commit, fence, host, insert_operation, segment, update_host};
+use crate::site::{add_hosts, at, commit, fence, host, insert_operation, segment, sick, update_host};
 
 crate::stories!(permits:
     there_are_no_more_permits_than_may_be_held,
@@ -188,8 +190,28 @@ async fn what_stands_around_a_host_is_counted(rig: &Rig) {
     of("h4", 61, Some(OperationStatus::Running)).await;
     of("h5", 10, Some(OperationStatus::NeedsOperator)).await;
     of("h6", 10, Some(OperationStatus::Cancelled)).await;
+    let ill = |name: &str, generation| Host {
+        failure_state: FailureState::Up,
+        failure_since: Some(at(0)),
+        conditions: sick(20, generation, ConditionAction::Fence),
+        ..host(name, &ours)
+    };
+    // The condition of the last host was answered by its seventh generation.
+    let answered = Host {
+        generation: Generation(7),
+        ..ill("h9", 6)
+    };
+    for host in [ill("h8", 0), answered] {
+        insert_host(&mut rig.db.reader(), &host).await.unwrap();
+        update_host(&mut rig.db.reader(), &host, None).await.unwrap();
+    }
     silent(rig, "h7", elsewhere.id, 10, Some(OperationStatus::Running)).await;
     let around = neighbourhood(&mut rig.db.reader(), &it, at(0)).await.unwrap();
-    assert_eq!((around.under_way, around.before_it), (1, 2), "{around:?}");
-    assert_eq!((around.hosts, around.out_of_service), (7, 7));
+    assert_eq!((around.under_way, around.before_it), (1, 3), "{around:?}");
+    assert_eq!((around.hosts, around.out_of_service), (9, 8), "{around:?}");
+    let lately = neighbourhood(&mut rig.db.reader(), &it, at(30))
+        .await
+        .unwrap()
+        .lately;
+    assert_eq!(lately, 5, "h0, h1, h2, h3 and h4 are");
 }

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Backend, FailureState, FencingKind, Gate, Generation, Host, InFlight, MethodId, gates, schedule_gate,
+    Backend, ConditionAction, FailureState, FencingKind, Gate, Generation, Host, InFlight, MethodId, gates,
+    schedule_gate,
 };
 use ringfence_db::{
     cloud_has_hosts, hosts_to_place, insert_host, insert_segment, load_state, load_state_in_cloud,
 };
 
 use crate::rig::Rig;
-use crate::site::{at, attempt, done, fence, fence_by_power, host, insert_operation, segment, update_host};
+use crate::site::{
+    at, attempt, done, fence, fence_by_power, host, insert_operation, segment, sick, update_host,
+};
 
 crate::stories!(placing: gates_of_all_hosts_read_at_once_equal_those_read_one_by_one, a_host_is_found_by_its_cloud_and_its_name_there);
 
@@ -28,9 +31,18 @@ pub async fn gates_of_all_hosts_read_at_once_equal_those_read_one_by_one(rig: &R
     let (db, rack) = (&rig.db, segment("rack-1"));
     let mut reader = db.reader();
     insert_segment(&mut reader, &rack).await.unwrap();
-    let names = ["plain", "down", "fenced", "fencing", "was-fenced", "struck"];
+    let names = [
+        "plain",
+        "down",
+        "fenced",
+        "fencing",
+        "was-fenced",
+        "struck",
+        "sick",
+    ];
     let mut hosts = names.map(|name| of_cloud(name, &rack));
     hosts[1].failure_state = FailureState::Unreachable;
+    hosts[6].conditions = sick(1, 0, ConditionAction::HoldScheduling);
     for host in &hosts {
         insert_host(&mut reader, host).await.unwrap();
         // Observations of a host are written by an update, not by the insert.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta};
 use ringfence_core::{
-    Applied, AttemptId, Backend, EventKind, FailureState, Fence, FenceWork, Generation, Host, HostId,
-    Operation, OperationId, OperationStatus, Proof, ProofKind, Segment, SegmentId, SegmentPolicy, Sources,
-    Timestamp, Work, default_sufficient_sets,
+    Applied, AttemptId, Backend, ConditionAction, Conditions, EventKind, FailureState, Fence, FenceWork,
+    Generation, Host, HostId, Operation, OperationId, OperationStatus, Proof, ProofKind, Segment, SegmentId,
+    SegmentPolicy, Sources, Timestamp, Work, default_sufficient_sets,
 };
 use ringfence_db::{
     Asked, Changes, Database, DbError, Ended, EventHost, Filters, HOSTS, HostWrite, Locking, NewEvent,
@@ -48,6 +48,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         failure_source: None,
         failure_observed_at: None,
         failure_since: None,
+        conditions: Conditions::default(),
         generation: Generation(0),
         fence: None,
         is_silence_answered: false,
@@ -88,6 +89,14 @@ pub fn fence(host: &Host, generation: u32) -> Operation {
         updated_at: at(1),
         finished_at: None,
     }
+}
+
+/// A condition of the host that has stood since then, and what is done about it.
+pub fn sick(since: i64, generation: u32, action: ConditionAction) -> Conditions {
+    let condition = json!({
+        "status": "True", "since": at(since), "reason": "DockerHung", "generation": generation, "action": action,
+    });
+    serde_json::from_value(json!({ "by_source": { "npd": { "KernelDeadlock": condition } } })).unwrap()
 }
 
 /// The operation after its successful end.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    Applied, AppliedFencing, AttemptId, Backend, Ended, FailureState, FencingKind, FrozenMethod, Generation,
-    Host, InFlight, MethodId, MethodTimes, Operation, PlatformHost, Proof, ProofKind, RejoinWork, Resource,
-    Sources, Undoing, Work,
+    Applied, AppliedFencing, AttemptId, Backend, ConditionAction, Ended, FailureState, FencingKind,
+    FrozenMethod, Generation, Host, InFlight, MethodId, MethodTimes, Operation, PlatformHost, Proof,
+    ProofKind, RejoinWork, Resource, Sources, Undoing, Work,
 };
 use ringfence_db::{
     Changes, append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host,
@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::rig::Rig;
 use crate::site::{
     at, commit, event, fence, fence_by_power, host, insert_operation, one_host, proof, save_proof, segment,
-    update_host, update_operation,
+    sick, update_host, update_operation,
 };
 
 /// Letters of several scripts, an emoji of several code points, quotes, and characters with a meaning in SQL and JSON.
@@ -40,7 +40,7 @@ crate::stories!(values:
 async fn all_changed_columns_of_a_host_are_written(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let all = everything(&host);
-    let changed: [fn(&mut Host, &Host); 4] = [
+    let changed: [fn(&mut Host, &Host); 5] = [
         |host, all| {
             host.backend = all.backend;
             host.host_type.clone_from(&all.host_type);
@@ -54,6 +54,7 @@ async fn all_changed_columns_of_a_host_are_written(rig: &Rig) {
             host.failure_since = all.failure_since;
             host.sources.clone_from(&all.sources);
         },
+        |host, all| host.conditions.clone_from(&all.conditions),
         |host, all| {
             host.generation = all.generation;
             host.is_silence_answered = all.is_silence_answered;
@@ -113,6 +114,7 @@ fn everything(host: &Host) -> Host {
         failure_observed_at: Some(at(2)),
         failure_since: Some(at(3)),
         sources: sources(),
+        conditions: sick(3, u32::MAX, ConditionAction::Fence),
         generation: Generation(u32::MAX),
         is_silence_answered: true,
         released_at: Some(at(5)),

@@ -74,6 +74,7 @@ fn priority(kind: EventKind) -> &'static str {
         | EventKind::HostUpdated
         | EventKind::HostDeleted
         | EventKind::HostFailureState
+        | EventKind::HostCondition
         | EventKind::HostFenced
         | EventKind::HostUnfenced
         | EventKind::HostLeftOff

@@ -1,6 +1,7 @@
 //! Watching the hosts of platforms: one question for all hosts of a platform, and one engine at a time asks it.
 
 mod adopt;
+mod conditions;
 mod departures;
 mod gates;
 mod latecomers;
@@ -19,6 +20,7 @@ use ringfence_db::CloudHost;
 use tokio_util::sync::CancellationToken;
 
 use self::adopt::Adopter;
+use self::conditions::Conditions;
 use self::departures::Departing;
 use self::gates::Gates;
 use self::latecomers::Latecomers;
@@ -104,6 +106,7 @@ struct Observer {
     latecomers: Latecomers,
     departing: Departing,
     boots: BootWatch,
+    conditions: Conditions,
 }
 
 impl Observer {
@@ -115,6 +118,7 @@ impl Observer {
             clock_set_at: engine.0.clock.set_at(),
             adopter: segment.map(|segment| Adopter::new(&*platform, segment)),
             boots: BootWatch::default(),
+            conditions: Conditions::default(),
             departing: Departing::new(config.adopt.as_ref().and(config.remove_after)),
             platform,
             config,
@@ -183,10 +187,12 @@ impl Observer {
                 .look(engine, &*self.platform, poll, &hosts, now)
                 .await?;
         }
-        match (&mut self.adopter, answer) {
-            (Some(adopter), Ok(poll)) => adopter.take_in(engine, &poll.hosts, &known_as).await,
-            (None, _) | (Some(_), Err(_)) => Ok(false),
-        }
+        let Ok(poll) = answer else { return Ok(false) };
+        let are_more = self.conditions.look(engine, &self.source, &poll, &hosts).await;
+        let Some(adopter) = &mut self.adopter else {
+            return Ok(are_more);
+        };
+        Ok(adopter.take_in(engine, &poll.hosts, &known_as).await? || are_more)
     }
 
     /// Read after the look, so that the platform leaves alone what has changed since.
@@ -261,6 +267,7 @@ impl Observer {
     fn begin_anew(&mut self, engine: &Engine) {
         self.watch = Watch::new(self.config.down_after);
         self.boots = BootWatch::default();
+        self.conditions = Conditions::default();
         self.clock_set_at = engine.0.clock.set_at();
     }
 

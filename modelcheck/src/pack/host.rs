@@ -22,6 +22,8 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         failure_source: _,
         failure_observed_at: _,
         failure_since,
+        // No configuration has any.
+        conditions: _,
         // What all others are seen from.
         generation,
         fence,

@@ -47,6 +47,7 @@ fn work(p: &mut Packer, work: &Work) {
             plan,
             // Those of the plan.
             sufficient_sets: _,
+            cause,
             is_held_by_brake,
             held,
             // There is one host.
@@ -54,6 +55,7 @@ fn work(p: &mut Packer, work: &Work) {
         }) => {
             p.byte(0);
             p.flag(plan.is_some());
+            p.byte(*cause as u8);
             p.flag(*is_held_by_brake);
             p.some(held.as_ref().map(|held| held.looked_at), Packer::at);
         }

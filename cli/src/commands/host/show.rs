@@ -1,6 +1,6 @@
 //! Hosts on the screen.
 
-use crate::client::view::{AppliedFencing, Gate, Gates, Host, Proof, Source};
+use crate::client::view::{AppliedFencing, Condition, Gate, Gates, Host, Proof, Source};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
@@ -73,6 +73,9 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     for source in &host.sources {
         details = details.with("source", source_line(source));
     }
+    for condition in &host.conditions {
+        details = details.with("condition", condition_line(condition));
+    }
     details = details
         .with_some("boot", host.boot_id.as_deref())
         .with_word("fencing", &host.fencing_state, fenced)
@@ -111,6 +114,30 @@ pub fn applied_line(applied: &AppliedFencing) -> String {
         ""
     };
     format!("{} by {}{doubt}", applied.kind, applied.method)
+}
+
+/// A condition, and what is done about it.
+#[must_use]
+pub fn condition_line(condition: &Condition) -> String {
+    let Condition {
+        source,
+        name,
+        status,
+        since,
+        reason,
+        action,
+    } = condition;
+    let reason = if reason.is_empty() {
+        String::new()
+    } else {
+        format!(", {reason}")
+    };
+    let action = action.as_ref().map(|action| format!(": {action}"));
+    let since = time(*since);
+    format!(
+        "{name} {status} since {since} by {source}{reason}{}",
+        action.unwrap_or_default()
+    )
 }
 
 /// The last report of one source.

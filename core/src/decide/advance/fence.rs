@@ -82,6 +82,19 @@ fn wait_or_ask(draft: &mut Draft) {
             format!("proven; waiting until {at} for what the storage had accepted by then"),
         );
     }
+    if let Some(until) = proof::awaits_silence(draft) {
+        if until > draft.now {
+            draft.wake(until);
+            return set_detail(
+                draft,
+                "the host's power was read as off; waiting until no source sees the host UP".to_owned(),
+            );
+        }
+        return needs_operator(
+            draft,
+            "the host's power was read as off, and the host is still seen UP: its device lies, or is the device of another host".to_owned(),
+        );
+    }
     let silent = proof::silence(draft);
     if let Some(silent) = silent.as_ref().filter(|silent| silent.lapses_at() > draft.now) {
         draft.wake(silent.lapses_at());

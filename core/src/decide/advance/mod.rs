@@ -10,11 +10,12 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::draft::{after_ms, after_s};
-use super::{Draft, auto_fence, progress, retry};
+use super::{Draft, auto_fence, conditions, progress, retry};
 use crate::{EventKind, InFlight, Operation, OperationId, OperationKind, OperationStatus, Work};
 
 pub(super) fn advance(draft: &mut Draft) {
     forget_stopped(draft);
+    conditions::look(draft);
     run(draft);
     if super::evacuation::by_itself(draft) {
         run(draft);

@@ -84,6 +84,15 @@ fn a_reference_is_read_as_it_was_written() {
     }
 }
 
+fn rule(condition: &str) -> ConditionRule {
+    ConditionRule {
+        condition: condition.to_owned(),
+        status: ConditionStatus::True,
+        for_s: 0,
+        action: ConditionAction::Report,
+    }
+}
+
 #[test]
 fn a_policy_is_within_its_ranges() {
     assert_eq!(validate_policy(&SegmentPolicy::default()), Ok(()));
@@ -103,6 +112,14 @@ fn a_policy_is_within_its_ranges() {
             at_most_percent: 101,
             at_once: Some(0),
         },
+        conditions: vec![
+            ConditionRule {
+                for_s: 86_401,
+                ..rule("KernelDeadlock")
+            },
+            rule("kernel deadlock"),
+            rule("KernelDeadlock"),
+        ],
         evacuation: EvacuationPolicy {
             metadata_key: String::new(),
             at_once: 65,
@@ -132,6 +149,9 @@ fn a_policy_is_within_its_ranges() {
             "policy.fencing.within_s",
             "policy.fencing.at_most_percent",
             "policy.fencing.at_once",
+            "policy.conditions[0].for_s",
+            "policy.conditions[1].condition",
+            "policy.conditions[2]",
             "policy.evacuation.at_once",
             "policy.evacuation.timeout_s",
             "policy.evacuation.retries",

@@ -55,7 +55,9 @@ proptest! {
         let mut is_answered = false;
         for (_, moment, decision) in decisions(&world) {
             let host = &moment.before.host;
-            if let (Input::AutoFence { .. }, Reply::Started(_)) = (&moment.input, &decision.answer) {
+            let cause = decision.state.operation.as_ref().and_then(Operation::fence).map(|fence| fence.cause);
+            let is_for_silence = cause == Some(Cause::Silence);
+            if let (Input::AutoFence { .. }, Reply::Started(_), true) = (&moment.input, &decision.answer, is_for_silence) {
                 let policy = &moment.before.policy.fencing;
                 prop_assert!(policy.automatic && is_free(&moment.before) && !is_answered);
                 prop_assert_eq!(host.failure_state, FailureState::Unreachable);
@@ -67,6 +69,36 @@ proptest! {
             let is_life = matches!(&moment.input, Input::FailureState { report, .. }
                 if report.state == FailureState::Up || has_note(decision, "fence.proof_ended"));
             is_answered &= !is_life;
+        }
+    }
+
+    #[test]
+    fn s11_a_host_that_answers_is_fenced_for_a_condition_that_its_segment_names_and_once_for_each(
+        setting in setting(),
+        actions in history(Truthfulness::Any),
+    ) {
+        let world = live_through(setting.world(), &actions);
+        let mut sick_since = None;
+        for (_, moment, decision) in decisions(&world) {
+            if let Input::Conditions { conditions, .. } = &moment.input {
+                let is_sick = conditions.iter().any(|one| one.status == ConditionStatus::True);
+                sick_since = is_sick.then(|| sick_since.unwrap_or(moment.now));
+            }
+            let begun = decision.state.operation.as_ref().filter(|_| matches!(decision.answer, Reply::Started(_)));
+            let is_for_condition = begun.and_then(Operation::fence).is_some_and(|fence| fence.cause == Cause::Condition);
+            if is_for_condition {
+                let policy = &moment.before.policy;
+                let rule = policy.conditions.iter().find(|rule| rule.action == ConditionAction::Fence);
+                prop_assert!(policy.fencing.automatic && moment.before.host.failure_state == FailureState::Up);
+                prop_assert!(rule.is_some(), "no rule says so");
+                let stood = sick_since.map(|since| moment.now - since.min(moment.now));
+                let has_to = TimeDelta::seconds(i64::from(rule.unwrap().for_s));
+                prop_assert!(stood.is_some_and(|stood| stood >= has_to), "it stood for {stood:?}");
+            }
+            // What has begun since it came has answered it.
+            if matches!(decision.answer, Reply::Started(_)) && decision.state.host.generation != moment.before.host.generation {
+                sick_since = None;
+            }
         }
     }
 }

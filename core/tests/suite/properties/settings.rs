@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ringfence_core::*;
 
+use super::actions::SICKNESS;
 use ringfence_world::Cloud;
 use ringfence_world::Manner;
 use ringfence_world::World;
@@ -105,7 +106,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
         any::<bool>(),
         1..200_u32,
         evacuation(),
-        fencing(),
+        (fencing(), conditions()),
     )
         .prop_map(
             |(
@@ -116,7 +117,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                 auto_rejoin,
                 rejoin_wait_s,
                 evacuation,
-                fencing,
+                (fencing, conditions),
             )| {
                 SegmentPolicy {
                     self_fencing_timeout_s,
@@ -126,11 +127,23 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                     auto_rejoin,
                     rejoin_wait_s,
                     workloads_zone: None,
+                    conditions,
                     fencing,
                     evacuation,
                 }
             },
         )
+}
+
+/// What is done about the sickness that a problem detector may tell of.
+fn conditions() -> impl Strategy<Value = Vec<ConditionRule>> {
+    let rule = (0..60_u32, select(ConditionAction::ALL.to_vec())).prop_map(|(for_s, action)| ConditionRule {
+        condition: SICKNESS.to_owned(),
+        status: ConditionStatus::True,
+        for_s,
+        action,
+    });
+    proptest::collection::vec(rule, 0..2)
 }
 
 fn fencing() -> impl Strategy<Value = FencingPolicy> {

@@ -1,7 +1,8 @@
 //! Fences that were not asked for, and that safeguards hold.
 
 use ringfence_core::{
-    FailureState, FencingPolicy, OperationStatus, Permit, Reply, Safeguard, SegmentPolicy, Verdict, rulings,
+    Cause, FailureState, FencingPolicy, OperationStatus, Permit, Reply, Safeguard, SegmentPolicy, Verdict,
+    rulings,
 };
 
 use super::{comes_back, lost_under};
@@ -223,6 +224,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
     let world = lost_under(power_plan(), one_at_a_time());
     let said = rulings(
         &world.state.policy.fencing,
+        Cause::Silence,
         FailureState::Unreachable,
         world.others,
     );
@@ -233,6 +235,11 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
         (ruling.safeguard, ruling.verdict),
         (Safeguard::AtOnce, Verdict::Allow)
     );
-    let said = rulings(&FencingPolicy::default(), FailureState::Unreachable, world.others);
+    let said = rulings(
+        &FencingPolicy::default(),
+        Cause::Silence,
+        FailureState::Unreachable,
+        world.others,
+    );
     assert!(said.is_empty(), "{said:?}");
 }

@@ -1,6 +1,7 @@
 //! Short scripts with exact logs. A line has the seconds since the start, then an event, a message to a worker (`send`), or a note in
 //! the audit trail.
 
+mod ailing;
 mod attempts;
 mod cancelling;
 mod evacuating;

@@ -14,6 +14,7 @@ use crate::error::LabError;
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// A client of the API. All copies share their connections.
 #[derive(Clone, Debug)]
@@ -97,6 +98,23 @@ impl KubeApi {
     /// As [`get`](Self::get).
     pub fn patch(&self, path: &str, change: &Value) -> Result<Value, LabError> {
         self.call("PATCH", path, Some((MERGE_PATCH, change)))
+    }
+
+    /// Says of a node's condition what a problem detector says of it; the others stay as they are.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn set_condition(
+        &self,
+        node: &str,
+        name: &str,
+        status: &str,
+        reason: &str,
+    ) -> Result<Value, LabError> {
+        let condition = json!({ "type": name, "status": status, "reason": reason });
+        let change = json!({ "status": { "conditions": [condition] } });
+        let path = format!("/api/v1/nodes/{node}/status");
+        self.call("PATCH", &path, Some((STRATEGIC_PATCH, &change)))
     }
 
     /// Deletes an object, with `DeleteOptions` such as `{"gracePeriodSeconds": 0}`.

@@ -6,7 +6,7 @@ use ringfence_core::*;
 use ringfence_world::plans::person;
 use ringfence_world::{Heard, Manner, World};
 
-use super::{Action, Lie, SOURCES, Told};
+use super::{Action, Lie, SICKNESS, SOURCES, Told};
 
 /// Carries out an action. An impossible action does nothing.
 pub fn act(world: &mut World, action: &Action) {
@@ -17,6 +17,22 @@ pub fn act(world: &mut World, action: &Action) {
             world.others.out_of_service = u64::from(*number);
             world.others.lately = u64::from(*number);
             world.others.under_way = u64::from(*number);
+        }
+        Action::Ail(is_sick) => {
+            let condition = ReportedCondition {
+                name: SICKNESS.to_owned(),
+                status: if *is_sick {
+                    ConditionStatus::True
+                } else {
+                    ConditionStatus::False
+                },
+                reason: String::new(),
+            };
+            let input = Input::Conditions {
+                source: "detector".to_owned(),
+                conditions: vec![condition],
+            };
+            drop(world.give(input));
         }
         Action::CloudGoesAway(is_away) => world.cloud.is_away = *is_away,
         Action::RoomGoes(goes) => {

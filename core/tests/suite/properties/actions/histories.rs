@@ -113,6 +113,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
         1 => any::<bool>().prop_map(Action::CloudGoesAway),
         1 => (0..8_u8).prop_map(Action::OthersFail),
         1 => any::<bool>().prop_map(Action::RoomGoes),
+        2 => any::<bool>().prop_map(Action::Ail),
         1 => Just(Action::PullAndSay),
         2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Action::Release { of, is_admin }),
         2 => Just(Action::Cancel),

@@ -12,6 +12,9 @@ use ringfence_core::*;
 /// The sources whose reports are true.
 const SOURCES: [&str; 2] = ["monitor", "probe"];
 
+/// What a problem detector may say of the host.
+pub const SICKNESS: &str = "KernelDeadlock";
+
 /// One action.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -58,6 +61,8 @@ pub enum Action {
         age_s: i8,
         boot: Option<u8>,
     },
+    /// A problem detector says whether the host is sick.
+    Ail(bool),
     /// A person removes a source.
     ForgetSource(u8),
     /// Any message reaches a worker, which claims it and does no more.
