@@ -11,7 +11,7 @@ use crate::args::{
 };
 use crate::commands::{
     audit, backup, context, dead_letter, doctor, event, host, kubernetes, method, operation, plan, segment,
-    subscription, token,
+    subscription, suspension, token,
 };
 use crate::exit::EXIT_CODES;
 
@@ -76,6 +76,10 @@ pub enum Command {
     Segment(Remote<segment::SegmentCommand>),
     /// Subscriptions: webhooks that are told of events
     Subscription(Remote<subscription::SubscriptionCommand>),
+    /// Suspends hosts, segments or everything for a time: nothing begins by itself, and what was asked for before stands still
+    Suspend(Remote<suspension::SuspendCommand>),
+    /// Ends a suspension
+    Resume(Remote<suspension::ResumeCommand>),
     /// Contexts: several services by name
     Context(context::ContextArgs),
     /// Prints the version of this program, and that of the API of the service

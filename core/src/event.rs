@@ -22,6 +22,12 @@ pub enum EventKind {
     /// A condition of the host has stood for as long as a rule of its segment says, or is no more.
     #[strum(serialize = "host.condition")]
     HostCondition,
+    /// A person has suspended the host.
+    #[strum(serialize = "host.suspended")]
+    HostSuspended,
+    /// The suspension of the host is over.
+    #[strum(serialize = "host.resumed")]
+    HostResumed,
     /// A fence was proven.
     #[strum(serialize = "host.fenced")]
     HostFenced,

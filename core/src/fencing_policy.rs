@@ -152,6 +152,7 @@ fn silence_due(state: &HostState) -> Option<Timestamp> {
         host,
         operation,
         policy,
+        shared: _,
         clock_set_at: _,
     } = state;
     let is_free = operation.as_ref().is_none_or(|known| {

@@ -201,6 +201,12 @@ guards! {
     BrakeHolds,
     /// A fence that was not asked for begins only where every safeguard allows it.
     SafeguardsHold,
+    /// What was asked for before the host was suspended stands still.
+    SuspendedStandsStill,
+    /// What stood still when its engine lost the database stands still when it begins anew.
+    RecordKeepsDespite,
+    /// Nothing begins by itself on a host that is suspended.
+    SuspendedBeginsNothing,
     /// Nothing is scheduled on a host with a condition for which its segment says so.
     ConditionHoldsScheduling,
     /// Power that was read as off proves nothing of a host that answered when its fence began, and is seen UP still.

@@ -9,7 +9,8 @@ use uuid::Uuid;
 use crate::guard::{Guard, on};
 use crate::{
     AttemptId, Conditions, Fence, FencingKind, FrozenMethod, Generation, HostId, MethodId, Operation,
-    Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, Sources, StepKind, TaskKind, Timestamp, words,
+    Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions, Sources, StepKind,
+    Suspension, TaskKind, Timestamp, words,
 };
 
 /// Where a host's workloads live.
@@ -147,6 +148,8 @@ pub struct Host {
     pub failure_since: Option<Timestamp>,
     /// What sources say is wrong with it.
     pub conditions: Conditions,
+    /// Its own suspension, if a person has suspended it.
+    pub suspension: Option<Suspension>,
     /// Advanced by each fence and rejoin.
     pub generation: Generation,
     /// What FENCED rests on; `None` while the host is UNFENCED.
@@ -169,6 +172,20 @@ pub struct Host {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+impl HostState {
+    /// A host that nothing but its segment's policy concerns, as seen by an engine whose clock was not set.
+    #[must_use]
+    pub fn new(host: Host, operation: Option<Operation>, policy: SegmentPolicy) -> Self {
+        Self {
+            host,
+            operation,
+            policy,
+            shared: SharedSuspensions::default(),
+            clock_set_at: None,
+        }
+    }
 }
 
 impl Host {
@@ -349,6 +366,8 @@ pub struct HostState {
     pub operation: Option<Operation>,
     /// What its segment says.
     pub policy: SegmentPolicy,
+    /// The suspensions that it shares with other hosts.
+    pub shared: SharedSuspensions,
     /// When the clock of the engine that decides was set to another time, if it was: durations are known from then on only.
     pub clock_set_at: Option<Timestamp>,
 }

@@ -168,6 +168,13 @@ pub enum Input {
         /// What was left to do on the host's devices.
         left: Vec<FrozenTask>,
     },
+    /// Begin anew what was live when its engine lost the database.
+    BeginAnew {
+        /// The request for it.
+        request: Box<Input>,
+        /// The suspensions for which it does not stand still.
+        despite: Vec<Timestamp>,
+    },
     /// An admin confirms that applied fencing was released by hand, or is gone with its device.
     ConfirmReleased {
         /// The generation that the person looked at.
@@ -218,6 +225,22 @@ pub enum Input {
         /// Why.
         reason: String,
         /// Who says so.
+        actor: Actor,
+    },
+    /// Suspend the host.
+    Suspend {
+        /// When that ends by itself; `None` if a person has to end it.
+        until: Option<Timestamp>,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        actor: Actor,
+    },
+    /// End the suspension of the host.
+    Resume {
+        /// Why.
+        reason: String,
+        /// Who asks.
         actor: Actor,
     },
     /// A worker asks whether it may act.

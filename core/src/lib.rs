@@ -51,6 +51,7 @@ mod safeguard;
 mod segment;
 mod sources;
 mod subscription;
+mod suspension;
 mod task;
 mod task_kind;
 mod template;
@@ -134,6 +135,10 @@ pub use sources::{
 pub use subscription::{
     EventFilter, MAX_FILTER_WORDS, MessageFormat, SecretVersion, SecretVersions, Subscription,
     validate_subscription,
+};
+pub use suspension::{
+    MAX_ADMIN_SUSPENSION_DAYS, MAX_SUSPENSION_DAYS, SharedSuspensions, Suspension, SuspensionScope,
+    validate_suspension_end,
 };
 pub(crate) use task::{Executor, Executors};
 pub use task::{FencingTask, StepTask, Task, TaskStatus, TaskWork};

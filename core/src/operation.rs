@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attempt, AttemptId, FencingKind, FrozenMethod, Generation, Held, HostId, Movable, OperationId, Permit,
-    PlatformHost, Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
+    PlatformHost, Proof, Safeguard, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp,
+    words,
 };
 
 /// What an operation is for.
@@ -29,7 +30,7 @@ words!(OperationKind);
 pub enum OperationStatus {
     /// Tasks are under way or due.
     Running,
-    /// A fence that was not asked for, and that safeguards hold: nothing of it has begun, and they are looked at again.
+    /// Safeguards hold it, and are looked at again: a fence that was not asked for and has not begun, or what was asked for before the host was suspended.
     Held,
     /// Nothing more can be done without a person (or a restart that the segment allows).
     NeedsOperator,
@@ -215,6 +216,12 @@ pub struct Operation {
     pub stages: Vec<Stage>,
     /// What was proven in it, by kind; the last one of each.
     pub proofs: Vec<Proof>,
+    /// What it stands still for, where it does although it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Held>,
+    /// The suspensions during which it began, or was asked for again, each by its beginning: it does not stand still for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub despite: Vec<Timestamp>,
     /// How often it has been started again, by itself or by hand.
     pub round: u32,
     /// How often it may still start again by itself.
@@ -264,6 +271,19 @@ impl Operation {
     pub fn is_held(&self) -> bool {
         self.fence()
             .is_some_and(|fence| fence.is_held_by_brake || fence.held.is_some())
+    }
+
+    /// The safeguards that hold it, if any do.
+    #[must_use]
+    pub fn held(&self) -> Option<&Held> {
+        self.paused.as_ref().or_else(|| self.fence()?.held.as_ref())
+    }
+
+    /// Whether it is a fence that was not asked for, which waits until enough others are over, and for nothing else.
+    #[must_use]
+    pub fn is_in_line(&self) -> bool {
+        let held = self.fence().and_then(|fence| fence.held.as_ref());
+        held.is_some_and(|held| held.by.iter().all(|ruling| ruling.safeguard == Safeguard::AtOnce))
     }
 
     /// Whether it is a fence for a condition of the host, which may answer.

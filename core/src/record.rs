@@ -14,7 +14,7 @@ use crate::platform::platform_of;
 use crate::{
     Actor, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, FrozenPlan, FrozenStage, FrozenTask,
     Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind,
-    OperationStatus, StepKind, Task, TaskKind, TaskWork, Timestamp, Work,
+    OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
 /// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a
@@ -50,6 +50,9 @@ pub struct Record {
     /// nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub witnesses: BTreeMap<String, Boots>,
+    /// Its own suspension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
     /// The live operation, which begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<Unfinished>,
@@ -70,6 +73,9 @@ pub struct Unfinished {
     /// A person said that the host was booted anew, where it is a rejoin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_boot_confirmed: bool,
+    /// The suspensions for which it does not stand still.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub despite: Vec<Timestamp>,
     /// What is left to do on the devices of a host that is FENCED: to switch its power on, for one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<FrozenTask>,
@@ -93,6 +99,7 @@ impl Record {
             && host.fence.is_none()
             && host.applied.is_empty()
             && host.in_flight.is_empty()
+            && host.suspension.is_none()
             && live.is_none();
         let is_held = live.is_some_and(Operation::is_held);
         // A host that fences itself is proven to have done so by the silence of all who have heard it.
@@ -116,6 +123,7 @@ impl Record {
             } else {
                 BTreeMap::new()
             },
+            suspension: host.suspension.clone(),
             unfinished: live.and_then(|live| unfinished(live, host)),
         })
     }
@@ -136,6 +144,7 @@ impl Record {
             last_off_at: self.last_off_at,
             is_silence_answered: self.is_silence_answered,
             conditions: Conditions::forgotten(),
+            suspension: self.suspension,
             sources,
             updated_at: fresh.host.updated_at.max(written_at),
             ..fresh.host
@@ -207,6 +216,8 @@ fn proven_by(fence: Fence, rest: Option<Unfinished>, state: &HostState) -> Opera
         platform: platform_of(state).map(Box::new),
         stages: Vec::new(),
         proofs: fence.proofs,
+        paused: None,
+        despite: Vec::new(),
         round: 0,
         restarts_left: 0,
         restart_at: None,
@@ -250,7 +261,7 @@ impl Unfinished {
             name: self.requested_by,
             is_admin: false,
         };
-        match self.kind {
+        let request = match self.kind {
             OperationKind::Fence => Input::Fence {
                 operation_id,
                 plan: self.plan,
@@ -269,6 +280,10 @@ impl Unfinished {
                 actor,
                 left: self.left,
             },
+        };
+        Input::BeginAnew {
+            request: Box::new(request),
+            despite: self.despite,
         }
     }
 }
@@ -325,6 +340,7 @@ fn unfinished(live: &Operation, host: &Host) -> Option<Unfinished> {
         requested_by: live.requested_by.clone(),
         plan,
         is_boot_confirmed,
+        despite: live.despite.clone(),
         left: decide::left_to_do(live, host),
         last_attempt: if proven_by == Some(live.id) {
             live.last_attempt

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, FailureState, FencingPolicy, Neighbourhood, Timestamp, words};
+use crate::{
+    Cause, FailureState, FencingPolicy, Neighbourhood, Suspension, SuspensionScope, Timestamp, words,
+};
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
 pub(crate) const LOOK_AGAIN_S: u32 = 5;
@@ -13,6 +15,8 @@ pub(crate) const LOOK_AGAIN_S: u32 = 5;
 pub enum Safeguard {
     /// The host is silent, as far as is known.
     Silence,
+    /// Neither the host nor its segment is suspended, nor are all hosts.
+    Suspension,
     /// Fewer fences of the segment's hosts are under way than may be at one time.
     AtOnce,
 }
@@ -56,6 +60,18 @@ impl Ruling {
             Verdict::Hold | Verdict::Unknown => true,
         }
     }
+
+    /// In words.
+    pub(crate) fn told(&self) -> String {
+        let release = self.release.as_deref();
+        let release = release.map(|release| format!(" (released by: {release})"));
+        format!(
+            "held by {}: {}{}",
+            self.safeguard,
+            self.reason,
+            release.unwrap_or_default()
+        )
+    }
 }
 
 /// A fence that was not asked for and that safeguards hold: it does nothing, and they are looked at again.
@@ -69,17 +85,19 @@ pub struct Held {
     pub by: Vec<Ruling>,
 }
 
-/// What every safeguard of the segment says of a fence that began for this cause, of a host in this failure state.
+/// What every safeguard says of a fence that began for this cause, of a host in this failure state that is suspended so.
 #[must_use]
 pub fn rulings(
     policy: &FencingPolicy,
+    suspended: Option<(SuspensionScope, &Suspension)>,
     cause: Cause,
     state: FailureState,
     around: Neighbourhood,
 ) -> Vec<Ruling> {
     let silence = silence(state).filter(|_| cause == Cause::Silence);
+    let suspended = suspended.map(|(scope, suspension)| suspension.ruling(scope));
     let at_once = policy.at_once.map(|limit| at_once(limit, around));
-    silence.into_iter().chain(at_once).collect()
+    silence.into_iter().chain(suspended).chain(at_once).collect()
 }
 
 /// Only what is silent is fenced without being asked: `None` where the host is.

@@ -24,6 +24,8 @@ const CONFIGURATION: &str = "name, segment_id, backend, cloud, known_as, host_ty
 const FAILURE: &str = "sources, failure_state, failure_source, failure_observed_at, failure_since";
 /// What sources say is wrong with it, and what follows.
 const CONDITIONS: &str = "conditions, held_by_condition, ill_since";
+/// Whether a person has suspended it.
+const SUSPENSION: &str = "suspension";
 /// How far it is fenced. Its proofs must be there already.
 const FENCING: &str =
     "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered";
@@ -50,6 +52,7 @@ struct Groups {
     configuration: bool,
     failure: bool,
     conditions: bool,
+    suspension: bool,
     fencing: bool,
 }
 
@@ -63,6 +66,7 @@ impl Groups {
             configuration: any(is_configured_otherwise),
             failure: any(is_seen_otherwise),
             conditions: any(has_other_conditions),
+            suspension: any(|host, known| host.suspension != known.suspension),
             fencing: any(is_fenced_otherwise),
         }
     }
@@ -74,6 +78,7 @@ impl Groups {
             (self.configuration, CONFIGURATION),
             (self.failure, FAILURE),
             (self.conditions, CONDITIONS),
+            (self.suspension, SUSPENSION),
             (self.fencing, FENCING),
             (true, STEP),
         ];
@@ -92,6 +97,9 @@ impl Groups {
         }
         if self.conditions {
             values.extend(conditions(host));
+        }
+        if self.suspension {
+            values.push(suspension(host));
         }
         if self.fencing {
             values.extend(fencing(host));
@@ -165,6 +173,10 @@ fn conditions(host: &Host) -> Vec<Value> {
     ]
 }
 
+fn suspension(host: &Host) -> Value {
+    Value::from(host.suspension.as_ref().map(Value::document))
+}
+
 fn fencing(host: &Host) -> Vec<Value> {
     let fence = host.fence.as_ref();
     args![
@@ -207,7 +219,8 @@ mod tests {
             configuration: bits & 1 > 0,
             failure: bits & 2 > 0,
             conditions: bits & 4 > 0,
-            fencing: bits & 8 > 0,
+            suspension: bits & 8 > 0,
+            fencing: bits & 16 > 0,
         }
     }
 
@@ -215,7 +228,7 @@ mod tests {
     fn what_is_written_is_what_has_changed() {
         assert_eq!(groups(0).columns(), format!("id, {STEP}"));
         assert_eq!(
-            groups(9).columns(),
+            groups(17).columns(),
             format!("id, {CONFIGURATION}, {FENCING}, {STEP}")
         );
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ringfence_core::{
     Backend, FailureState, FencingState, Host, HostId, HostState, Listed, Neighbourhood, SegmentId,
-    SegmentPolicy, Source, Timestamp,
+    SegmentPolicy, SharedSuspensions, Source, Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ use crate::{DbError, Tx};
 table! {
     pub "hosts":
     id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state,
-    failure_source, failure_observed_at, failure_since, conditions, generation, fence, is_silence_answered,
+    failure_source, failure_observed_at, failure_since, conditions, suspension, generation, fence, is_silence_answered,
     released_at, last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
 }
 
@@ -43,6 +43,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         failure_observed_at: row.opt_time(column::failure_observed_at)?,
         failure_since: row.opt_time(column::failure_since)?,
         conditions: row.opt_document(column::conditions)?.unwrap_or_default(),
+        suspension: row.opt_document(column::suspension)?,
         generation: row.generation(column::generation)?,
         fence: row.opt_document(column::fence)?,
         is_silence_answered: row.flag(column::is_silence_answered)?,
@@ -62,7 +63,7 @@ fn states(dialect: Dialect, condition: &str) -> String {
     let (columns, operation, version) = (columns!(), operations::columns!(), dialect.version("hosts"));
     let (read_at, live) = (dialect.read_at(), dialect.live_operation());
     format!(
-        "SELECT {version} AS version, {read_at}, (SELECT revision FROM configuration WHERE one = 1) AS configuration, {columns}, segments.policy AS policy, {operation} FROM hosts
+        "SELECT {version} AS version, {read_at}, (SELECT revision FROM configuration WHERE one = 1) AS configuration, {columns}, {BY_SEGMENT}, {operation} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          {live}
          WHERE {condition}"
@@ -74,7 +75,19 @@ fn read_state(row: &Row) -> Result<HostState, DbError> {
         host: read(row)?,
         operation: read_operation(row)?,
         policy: row.json("policy")?,
+        shared: shared(row)?,
         clock_set_at: None,
+    })
+}
+
+/// What a host shares with others of its segment, and with all.
+const BY_SEGMENT: &str = "segments.policy AS policy, segments.suspension AS segment_suspension,
+    (SELECT suspension FROM everything WHERE one = 1) AS suspension_of_all";
+
+fn shared(row: &Row) -> Result<SharedSuspensions, DbError> {
+    Ok(SharedSuspensions {
+        segment: row.opt_document("segment_suspension")?,
+        everything: row.opt_document("suspension_of_all")?,
     })
 }
 
@@ -98,7 +111,7 @@ async fn with_operations(
     }
     let columns = operations::columns!();
     let sql = format!(
-        "SELECT {}, hosts.id AS id, segments.policy AS policy, {columns} FROM hosts
+        "SELECT {}, hosts.id AS id, {BY_SEGMENT}, {columns} FROM hosts
          JOIN segments ON segments.id = hosts.segment_id
          {}
          WHERE {}",
@@ -111,10 +124,10 @@ async fn with_operations(
         read_at = row.opt_time("read_at")?;
         let operation = read_operation(&row)?;
         let policy: SegmentPolicy = row.json("policy")?;
-        rest.insert(row.id("id")?, (operation, policy));
+        rest.insert(row.id("id")?, (operation, policy, shared(&row)?));
     }
     let complete = |host: Host| {
-        let (operation, policy) = rest.remove(&host.id.0).ok_or(DbError::Unreadable {
+        let (operation, policy, shared) = rest.remove(&host.id.0).ok_or(DbError::Unreadable {
             column: "segment_id",
             why: "names no segment".to_owned(),
         })?;
@@ -122,6 +135,7 @@ async fn with_operations(
             host,
             operation,
             policy,
+            shared,
             clock_set_at: None,
         })
     };
@@ -345,7 +359,7 @@ pub async fn neighbourhood(
                               AND (failure_since < $5 OR failure_since = $5 AND id < $4) THEN 1 END) AS before_it
                FROM (SELECT hosts.id, segment_id, cloud, failure_since,
                          CASE WHEN live.kind = 'fence' AND live.status = 'running' THEN 1 END AS is_under_way,
-                         CASE WHEN live.status = 'held' OR live.status IS NULL AND fencing_state = 'UNFENCED'
+                         CASE WHEN live.is_in_line OR live.status IS NULL AND fencing_state = 'UNFENCED'
                                 AND (ill_since IS NOT NULL OR failure_state = 'UNREACHABLE' AND NOT is_silence_answered) THEN 1 END AS is_waiting,
                          CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' OR ill_since IS NOT NULL
                                 OR live.kind = 'fence' THEN 1 END AS is_out,
@@ -375,13 +389,26 @@ pub async fn neighbourhood(
     })
 }
 
-/// Has the silent hosts of a segment, the FENCED ones and those with conditions looked at by the next engine that looks for due hosts: what the segment says
-/// of them has changed.
-pub async fn wake_segment(run: &mut impl Run, segment_id: SegmentId, now: Timestamp) -> Result<(), DbError> {
-    let sql = "UPDATE hosts SET wake_at = $2
-               WHERE segment_id = $1 AND (failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' OR conditions IS NOT NULL)
-                 AND (wake_at IS NULL OR wake_at > $2)";
-    execute(run, sql, args![segment_id.0, now]).await.map(|_| ())
+/// Has the hosts of a segment that something may happen to looked at by the next engine that looks for due hosts, or those of all segments: what
+/// is said of them has changed.
+pub async fn wake_hosts(
+    run: &mut impl Run,
+    segment_id: Option<SegmentId>,
+    now: Timestamp,
+) -> Result<(), DbError> {
+    let of_segment = if segment_id.is_some() {
+        "segment_id = $2"
+    } else {
+        "$2 IS NULL"
+    };
+    let sql = format!(
+        "UPDATE hosts SET wake_at = $1
+         WHERE {of_segment} AND (wake_at IS NULL OR wake_at > $1)
+           AND (failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' OR conditions IS NOT NULL
+                OR id IN (SELECT host_id FROM operations WHERE finished_at IS NULL))"
+    );
+    let values = args![now, segment_id.map(|id| id.0)];
+    execute(run, AssertSqlSafe(sql), values).await.map(|_| ())
 }
 
 /// Has every host with a live operation looked at by the next engine that looks for due hosts.

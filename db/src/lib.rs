@@ -45,6 +45,7 @@ mod sqlite;
 mod statement;
 mod subscriptions;
 mod survey;
+mod suspensions;
 mod table_rows;
 mod value;
 mod wanted;
@@ -77,7 +78,7 @@ pub use hosts::{
     CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds, host_ids,
     host_names, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, insert_hosts, kept_states, left_at,
     listed_hosts, load_state, load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts,
-    set_adopted, set_left, stranded_hosts, wake_live, wake_segment,
+    set_adopted, set_left, stranded_hosts, wake_hosts, wake_live,
 };
 pub use idempotency::{
     KeyName, KeyRow, NewReceipt, delete_old_keys, forget_old_key, insert_key, key_row, put_answer,
@@ -114,4 +115,5 @@ pub use subscriptions::{
     subscription_progress, update_subscription,
 };
 pub use survey::{SubscriptionState, Survey, survey};
+pub use suspensions::{Suspended, SuspendedOne, set_segment_suspension, set_suspension_of_all, suspensions};
 pub use wanted::Test;

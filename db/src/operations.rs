@@ -108,6 +108,7 @@ pub(crate) fn new_operation_rows(operations: &[&Operation], end: &'static str) -
             operation.host_id.0,
             operation.kind().as_str(),
             operation.status.as_str(),
+            operation.is_in_line(),
             operation.generation.0,
             Value::document(&body),
             Value::document(&methods),
@@ -116,7 +117,7 @@ pub(crate) fn new_operation_rows(operations: &[&Operation], end: &'static str) -
             operation.finished_at
         ]
     });
-    let columns = "id, host_id, kind, status, generation, body, methods, created_at, updated_at, finished_at";
+    let columns = "id, host_id, kind, status, is_in_line, generation, body, methods, created_at, updated_at, finished_at";
     TableRows::insert("operations", columns, rows.collect(), end)
 }
 
@@ -126,13 +127,17 @@ pub(crate) fn changed_operation_rows(operations: &[(&Operation, &Operation)]) ->
         let mut operations = operations.iter();
         operations.any(|(operation, known)| differ(operation, known))
     };
-    let has_status = any(|one, other| one.status != other.status || one.finished_at != other.finished_at);
+    let has_status = any(|one, other| {
+        one.status != other.status
+            || one.finished_at != other.finished_at
+            || one.is_in_line() != other.is_in_line()
+    });
     let has_methods = any(|one, other| !have_same_methods(one, other));
     let columns = match (has_methods, has_status) {
         (false, false) => "id, body, updated_at",
         (true, false) => "id, body, updated_at, methods",
-        (false, true) => "id, body, updated_at, status, finished_at",
-        (true, true) => "id, body, updated_at, methods, status, finished_at",
+        (false, true) => "id, body, updated_at, status, is_in_line, finished_at",
+        (true, true) => "id, body, updated_at, methods, status, is_in_line, finished_at",
     };
     let rows = operations.iter().map(|(operation, _)| {
         let (body, methods) = apart(operation);
@@ -141,7 +146,11 @@ pub(crate) fn changed_operation_rows(operations: &[(&Operation, &Operation)]) ->
             values.push(Value::document(&methods));
         }
         if has_status {
-            values.extend(args![operation.status.as_str(), operation.finished_at]);
+            values.extend(args![
+                operation.status.as_str(),
+                operation.is_in_line(),
+                operation.finished_at
+            ]);
         }
         values
     });

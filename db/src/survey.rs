@@ -2,9 +2,9 @@
 
 use ringfence_core::Timestamp;
 
-use crate::DbError;
 use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
+use crate::{DbError, Suspended};
 
 /// Numbers over all hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,12 @@ pub struct Survey {
     pub undelivered_since: Option<Timestamp>,
     /// EventSink, when the oldest event happened that it was not told of.
     pub event_sinks: Vec<(String, Option<Timestamp>)>,
+    /// What is suspended; at most 1000 segments and 1000 hosts.
+    pub suspensions: Suspended,
 }
+
+/// More suspensions of one kind are not counted.
+const MOST_SUSPENSIONS: u32 = 1_000;
 
 /// What a subscription is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
@@ -59,6 +64,7 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         subscriptions: subscriptions(run).await?,
         undelivered_since: undelivered_since(run).await?,
         event_sinks: event_sinks(run).await?,
+        suspensions: crate::suspensions(run, MOST_SUSPENSIONS).await?,
     })
 }
 

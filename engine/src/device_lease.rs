@@ -17,12 +17,15 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }
         | Input::ResumeEvacuation { .. }
+        | Input::BeginAnew { .. }
         | Input::ConfirmReleased { .. }
         | Input::Cancel { .. }
         | Input::Retry { .. }
         | Input::FailureState { .. }
         | Input::Conditions { .. }
         | Input::ForgetSource { .. }
+        | Input::Suspend { .. }
+        | Input::Resume { .. }
         | Input::DeviceBusy(_)
         | Input::Result(_)
         | Input::Tick { .. } => None,

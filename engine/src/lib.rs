@@ -47,7 +47,7 @@ pub use clock::{Clock, ClockSource};
 pub use commit::Applied;
 pub use configure::{
     Configured, Declaration, HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft,
-    origin_of,
+    SuspensionDraft, SuspensionEnd, origin_of,
 };
 pub use context::Context;
 pub use devices::MethodCheck;

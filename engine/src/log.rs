@@ -196,6 +196,8 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
     match event.kind {
         EventKind::HostFailureState
         | EventKind::HostCondition
+        | EventKind::HostSuspended
+        | EventKind::HostResumed
         | EventKind::HostFenced
         | EventKind::HostUnfenced
         | EventKind::HostLeftOff
@@ -224,6 +226,8 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::HostDeleted => "the host was removed",
         EventKind::HostFailureState => "the host is seen in another failure state",
         EventKind::HostCondition => "a condition of the host stands, or is no more",
+        EventKind::HostSuspended => "the host is suspended",
+        EventKind::HostResumed => "the suspension of the host is over",
         EventKind::HostFenced => "the host is FENCED",
         EventKind::HostUnfenced => "the host is UNFENCED",
         EventKind::HostLeftOff => "the host may stay off",
@@ -251,12 +255,15 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Rejoin { .. } => "rejoin",
         Input::Evacuate { .. } => "evacuate",
         Input::ResumeEvacuation { .. } => "resume_evacuation",
+        Input::BeginAnew { request, .. } => input_name(request),
         Input::Cancel { .. } => "cancel",
         Input::Retry { .. } => "retry",
         Input::ConfirmReleased { .. } => "confirm_released",
         Input::FailureState { .. } => "failure_state",
         Input::Conditions { .. } => "conditions",
         Input::ForgetSource { .. } => "forget_source",
+        Input::Suspend { .. } => "suspend",
+        Input::Resume { .. } => "resume",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
         Input::Renew(_) => "renew",
@@ -283,10 +290,13 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::Rejoin { .. }
         | Input::Evacuate { .. }
         | Input::ResumeEvacuation { .. }
+        | Input::BeginAnew { .. }
         | Input::ConfirmReleased { .. }
         | Input::FailureState { .. }
         | Input::Conditions { .. }
         | Input::ForgetSource { .. }
+        | Input::Suspend { .. }
+        | Input::Resume { .. }
         | Input::Tick { .. } => (None, false),
     }
 }

@@ -280,7 +280,7 @@ impl Engine {
             .ok_or_else(|| EngineError::not_found("host", host))
     }
 
-    async fn host_id_of(&self, host: &str) -> Result<HostId, EngineError> {
+    pub(crate) async fn host_id_of(&self, host: &str) -> Result<HostId, EngineError> {
         match Uuid::parse_str(host) {
             Ok(id) => Ok(HostId(id)),
             Err(_) => Ok(self.state_of(host).await?.host.id),

@@ -196,6 +196,15 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
                     .unwrap_or("nothing is done about it any more")
             ),
         ),
+        EventKind::HostSuspended => {
+            let until = data["until"].as_str().unwrap_or("an operator resumes it");
+            let note = format!("until {until}, by {}: {}", text("by"), text("reason"));
+            (false, "Suspended".to_owned(), note)
+        }
+        EventKind::HostResumed => {
+            let note = format!("by {}: {}", text("by"), text("reason"));
+            (false, "Resumed".to_owned(), note)
+        }
         EventKind::HostLeftOff => (
             true,
             "LeftOff".to_owned(),

@@ -268,7 +268,7 @@ async fn five_equal_requests_are_one_operation(ground: Ground) {
     stack.set_fault(
         "h1",
         Resource::Power,
-        Some(Fault::new(FaultKind::Slow, None, Some(300)).unwrap()),
+        Some(Fault::new(FaultKind::Slow, None, Some(3_000)).unwrap()),
     );
     stack.hang("h1").await;
     let requests = (0..5).map(|_| {

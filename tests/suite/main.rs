@@ -29,6 +29,7 @@ mod retention;
 mod scheduler_hook;
 mod sources;
 mod subscriptions;
+mod suspended;
 mod time;
 mod together;
 

@@ -94,6 +94,7 @@ pub fn host() -> Host {
         generation: Generation(0),
         fence: None,
         conditions: Conditions::default(),
+        suspension: None,
         is_silence_answered: false,
         released_at: None,
         last_off_at: None,

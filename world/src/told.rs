@@ -69,6 +69,9 @@ fn particulars(event: &Event) -> String {
                 .to_owned();
             text("to").map_or_else(|| format!(" {name}"), |to| format!(" {name} to {to}"))
         }
+        EventKind::HostSuspended | EventKind::HostResumed => {
+            format!(" by {}", text("by").unwrap_or_default())
+        }
         EventKind::HostCreated
         | EventKind::HostUpdated
         | EventKind::HostDeleted

@@ -33,6 +33,7 @@ pub(crate) mod segments;
 pub(crate) mod sources;
 pub(crate) mod stream;
 pub(crate) mod subscriptions;
+pub(crate) mod suspensions;
 
 use actix_web::Resource;
 use actix_web::web::{self, ServiceConfig};
@@ -111,6 +112,11 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/confirm-released").route(web::post().to(confirm::confirm_released)))
         .service(at("/hosts/{id}/rejoin").route(web::post().to(rejoin::rejoin)))
         .service(at("/hosts/{id}/evacuate").route(web::post().to(evacuate::evacuate)))
+        .service(
+            at("/hosts/{id}/suspension")
+                .route(web::put().to(suspensions::suspend_host))
+                .route(web::delete().to(suspensions::resume_host)),
+        )
         .service(at("/hosts/{id}/explanation").route(web::get().to(explanation::explain)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
         .service(at("/operations").route(web::get().to(operations::list)))
@@ -156,6 +162,17 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::get().to(segments::show))
                 .route(web::put().to(segments::replace))
                 .route(web::delete().to(segments::remove)),
+        )
+        .service(
+            at("/segments/{id}/suspension")
+                .route(web::put().to(suspensions::suspend_segment))
+                .route(web::delete().to(suspensions::resume_segment)),
+        )
+        .service(at("/suspensions").route(web::get().to(suspensions::list)))
+        .service(
+            at("/suspension")
+                .route(web::put().to(suspensions::suspend_everything))
+                .route(web::delete().to(suspensions::resume_everything)),
         )
         .service(
             at("/subscriptions")

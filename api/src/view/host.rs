@@ -12,6 +12,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::suspension::SuspensionView;
+
 /// A host.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HostView {
@@ -45,6 +47,9 @@ pub(crate) struct HostView {
     /// What sources say is wrong with it, or right; absent where they say nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionView>,
+    /// Its own suspension; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<SuspensionView>,
     /// What has been proven: UNFENCED or FENCED.
     #[schema(value_type = String, example = "FENCED")]
     pub fencing_state: FencingState,
@@ -235,6 +240,7 @@ impl From<HostRow> for HostView {
             boot_id: boot_id(host.sources.latest_boot()),
             sources: host.sources.iter().map(SourceView::from).collect(),
             conditions: host.conditions.iter().map(ConditionView::from).collect(),
+            suspension: host.suspension.clone().map(SuspensionView::from),
             fencing_state: host.fencing_state(),
             generation: host.generation.0,
             fenced_at: fence.map(|fence| fence.at),

@@ -14,3 +14,4 @@ pub(crate) mod safeguard;
 pub(crate) mod segment;
 mod shown;
 pub(crate) mod subscription;
+pub(crate) mod suspension;

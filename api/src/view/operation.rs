@@ -31,7 +31,7 @@ pub(crate) struct OperationView {
     pub plan: Option<String>,
     /// Whether it waits because too much has failed at once: retry it, or cancel it.
     pub is_held_by_brake: bool,
-    /// The safeguards that hold it, of a fence that was not asked for; they are looked at again by themselves.
+    /// The safeguards that hold it, where they do: a fence that was not asked for, or what stands still; they are looked at again by themselves.
     pub held: Option<HeldView>,
     /// How often it was started again.
     pub round: u32,
@@ -182,10 +182,7 @@ impl OperationView {
             requested_by: operation.requested_by.clone(),
             plan: operation.fence().and_then(|fence| fence.plan.clone()),
             is_held_by_brake: operation.is_held_by_brake(),
-            held: operation
-                .fence()
-                .and_then(|fence| fence.held.as_ref())
-                .map(HeldView::from),
+            held: operation.held().map(HeldView::from),
             round: operation.round,
             restart_at: operation.restart_at,
             proofs: operation.proofs.iter().map(ProofView::from).collect(),

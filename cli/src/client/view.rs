@@ -31,6 +31,7 @@ pub struct Host {
     pub sources: Vec<Source>,
     #[serde(default)]
     pub conditions: Vec<Condition>,
+    pub suspension: Option<Suspension>,
     pub fencing_state: String,
     pub generation: u32,
     pub fenced_at: Option<Timestamp>,
@@ -424,6 +425,30 @@ pub struct Policy {
     pub conditions: Vec<ConditionRule>,
     #[serde(default)]
     pub evacuation: Evacuation,
+}
+
+/// A suspension.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Suspension {
+    pub since: Timestamp,
+    pub until: Option<Timestamp>,
+    pub by: String,
+    pub reason: String,
+}
+
+/// A host or a segment that is suspended.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SuspendedOne {
+    pub name: String,
+    pub suspension: Suspension,
+}
+
+/// All that is suspended.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Suspensions {
+    pub everything: Option<Suspension>,
+    pub segments: Vec<SuspendedOne>,
+    pub hosts: Vec<SuspendedOne>,
 }
 
 /// Whether hosts are fenced automatically.

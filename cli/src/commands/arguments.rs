@@ -103,6 +103,26 @@ pub fn object_at<'a>(
         .ok_or_else(|| CliError::Usage(format!("{key} is no object")))
 }
 
+/// Reads `90d`, `2h` or `5m`.
+pub fn duration(text: &str) -> Result<TimeDelta, String> {
+    let bad = || "a whole number with d, h or m behind it is allowed, as in 90d".to_owned();
+    let split = text.len().saturating_sub(1);
+    let (Some(number), Some(unit)) = (text.get(..split), text.get(split..)) else {
+        return Err(bad());
+    };
+    let number = number
+        .parse::<u32>()
+        .ok()
+        .filter(|number| (1..=100_000).contains(number))
+        .ok_or_else(bad)?;
+    match unit {
+        "d" => Ok(TimeDelta::days(number.into())),
+        "h" => Ok(TimeDelta::hours(number.into())),
+        "m" => Ok(TimeDelta::minutes(number.into())),
+        _ => Err(bad()),
+    }
+}
+
 /// A number of seconds, or `none`.
 pub fn seconds_or_none(text: &str) -> Result<Value, String> {
     match text {
@@ -124,6 +144,14 @@ mod tests {
         assert_eq!(span("5m"), Ok(Duration::from_secs(300)));
         for bad in ["", "s", "0", "25h", "-1s", "5 m", "é"] {
             assert!(span(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(duration("90d"), Ok(TimeDelta::days(90)));
+        for bad in ["90", "d", "", "-1d", "0h", "1é", "9999999d"] {
+            assert!(duration(bad).is_err(), "{bad}");
         }
     }
 

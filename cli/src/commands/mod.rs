@@ -20,6 +20,7 @@ pub mod plan;
 pub mod segment;
 mod session;
 pub mod subscription;
+pub mod suspension;
 pub mod token;
 mod version;
 
@@ -46,6 +47,8 @@ pub fn format_of(command: &Command) -> Format {
         Command::Plan(Remote { remote, .. }) => remote.output.format,
         Command::Segment(Remote { remote, .. }) => remote.output.format,
         Command::Subscription(Remote { remote, .. }) => remote.output.format,
+        Command::Suspend(Remote { remote, .. }) => remote.output.format,
+        Command::Resume(Remote { remote, .. }) => remote.output.format,
         Command::Token(args) => args.output.format,
         Command::Context(args) => args.output.format,
         Command::Version(args) => args.remote.output.format,
@@ -111,6 +114,8 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Plan(args) => plan::run(args.command, &mut open(&args.remote)?).await,
         Command::Segment(args) => segment::run(args.command, &mut open(&args.remote)?).await,
         Command::Subscription(args) => subscription::run(args.command, &mut open(&args.remote)?).await,
+        Command::Suspend(args) => suspension::suspend(args.command, &mut open(&args.remote)?).await,
+        Command::Resume(args) => suspension::resume(args.command, &mut open(&args.remote)?).await,
     }
 }
 

@@ -8,6 +8,7 @@ use ringfence_api::Role;
 use ringfence_core::Timestamp;
 use serde_json::json;
 
+use super::arguments::duration;
 use crate::args::{ConfigArgs, OutputArgs, flag};
 use crate::clock::now;
 use crate::config::Environment;
@@ -81,25 +82,6 @@ impl From<RoleName> for Role {
             RoleName::Operator => Self::Operator,
             RoleName::Admin => Self::Admin,
         }
-    }
-}
-
-fn duration(text: &str) -> Result<TimeDelta, String> {
-    let bad = || "a whole number with d, h or m behind it is allowed, as in 90d".to_owned();
-    let split = text.len().saturating_sub(1);
-    let (Some(number), Some(unit)) = (text.get(..split), text.get(split..)) else {
-        return Err(bad());
-    };
-    let number = number
-        .parse::<u32>()
-        .ok()
-        .filter(|number| (1..=100_000).contains(number))
-        .ok_or_else(bad)?;
-    match unit {
-        "d" => Ok(TimeDelta::days(number.into())),
-        "h" => Ok(TimeDelta::hours(number.into())),
-        "m" => Ok(TimeDelta::minutes(number.into())),
-        _ => Err(bad()),
     }
 }
 
@@ -205,17 +187,4 @@ fn revoke(screen: &mut Screen, path: &Path, name: &str) -> Result<(), CliError> 
         Ok(())
     })?;
     screen.done(format!("the token of {name} is revoked"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_a_unit() {
-        assert_eq!(duration("90d"), Ok(TimeDelta::days(90)));
-        for bad in ["90", "d", "", "-1d", "0h", "1é", "9999999d"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Conditions of a host: what is wrong with it, or right, in the words of whoever watches it. A condition says nothing of whether the host
+//! Conditions of a host: what is wrong with it, or right, in the words of the source that watches it. A condition says nothing of whether the host
 //! is alive: what a dead host has said last stays as it is.
 
 mod rule;

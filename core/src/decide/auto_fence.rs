@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::{
     Cause, Condition, EventKind, FailureState, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId,
-    OperationStatus, Permit, Reply, SufficientSet, Work, fence_due,
+    OperationStatus, Permit, Reply, Safeguard, SufficientSet, Work, fence_due,
 };
 
 use super::conditions::unanswered;
@@ -33,9 +33,13 @@ pub(super) fn auto_fence(
     if fence_due(&draft.state).is_none_or(|due| due > draft.now) {
         return Reply::AlreadySo;
     }
-    let brake = brake(draft, around);
     let cause = cause(draft);
     let holding = held::holding(draft, cause, around);
+    // A suspension is a person's word already: the storm brake asks when that is over.
+    let is_suspended = holding
+        .iter()
+        .any(|ruling| ruling.safeguard == Safeguard::Suspension);
+    let brake = brake(draft, around).filter(|_| !is_suspended);
     let is_free = brake.is_none() && holding.is_empty();
     let permits = if is_free { held::permits(draft) } else { Vec::new() };
     let operation = new_operation(draft, id, resolved, (cause, permits));

@@ -131,7 +131,7 @@ fn live_of<'a>(draft: &'a Draft, claim: &Claim) -> Result<&'a Operation, Refusal
     // Workloads are kept off the host while a person is asked for the rest.
     let may_go_on = operation.status == OperationStatus::Running || claim.kind == StepKind::Isolate;
     if !may_go_on {
-        return Err(refuse(claim, "its operation waits for an operator"));
+        return Err(refuse(claim, "its operation stands still"));
     }
     Ok(operation)
 }

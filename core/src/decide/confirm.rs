@@ -8,7 +8,7 @@ use crate::{
 };
 
 use super::draft::after_s;
-use super::{Draft, proof};
+use super::{Draft, pause, proof};
 
 /// What the person said.
 pub(super) struct Word {
@@ -54,6 +54,10 @@ pub(super) fn confirm(
             if !proof::would_complete(live, ProofKind::Operator) {
                 return Err(Refusal::ConfirmationNotSufficient);
             }
+            pause::wanted(
+                draft,
+                &format!("confirmed by {}: {}", word.actor.name, word.reason),
+            );
         }
         None => {
             let by_word = SufficientSet::from([ProofKind::Operator]);

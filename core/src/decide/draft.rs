@@ -107,6 +107,12 @@ impl Draft {
             platform: platform_of(&self.state).map(Box::new),
             stages: Vec::new(),
             proofs: Vec::new(),
+            paused: None,
+            despite: self
+                .state
+                .suspensions(self.now)
+                .map(|(_, one)| one.since)
+                .collect(),
             round: 0,
             restarts_left: policy.restarts,
             policy,

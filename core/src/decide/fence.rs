@@ -8,7 +8,7 @@ use crate::{
     OperationKind, OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
-use super::{Draft, proof, retry};
+use super::{Draft, pause, proof, retry};
 use crate::platform::platform_of;
 
 /// Already FENCED by proofs that hold: nothing. A fence is live: that one; what is held begins now. Seen UP: refused. No plan: refused. A rejoin is
@@ -34,8 +34,10 @@ pub(super) fn fence(
             "fence.joined",
             json!({ "operation_id": id, "reason": reason, "by": actor.name }),
         );
-        if is_held {
-            retry::restart(draft, &format!("wanted by {}: {reason}", actor.name));
+        let why = format!("wanted by {}: {reason}", actor.name);
+        if !pause::wanted(draft, &why) && is_held {
+            pause::holds_no_more(draft);
+            retry::restart(draft, &why);
         }
         return Ok(Reply::Joined(id));
     }

@@ -14,7 +14,9 @@ use super::{Draft, auto_fence};
 /// Those that hold an automatic fence of the host.
 pub(super) fn holding(draft: &Draft, cause: Cause, around: Neighbourhood) -> Vec<Ruling> {
     let host = &draft.state.host;
-    let all = rulings(&draft.state.policy.fencing, cause, host.failure_state, around);
+    let suspended = draft.state.suspensions(draft.now).next();
+    let policy = &draft.state.policy.fencing;
+    let all = rulings(policy, suspended, cause, host.failure_state, around);
     all.into_iter()
         .filter(|ruling| ruling.holds() && on(Guard::SafeguardsHold))
         .collect()
@@ -59,18 +61,8 @@ pub(super) fn hold(draft: &mut Draft, by: Vec<Ruling>) {
 }
 
 fn told(by: &[Ruling]) -> String {
-    let told = |ruling: &Ruling| {
-        let release = ruling.release.as_deref();
-        let release = release.map(|release| format!(" (released by: {release})"));
-        format!(
-            "{}: {}{}",
-            ruling.safeguard,
-            ruling.reason,
-            release.unwrap_or_default()
-        )
-    };
-    let told: Vec<String> = by.iter().map(told).collect();
-    format!("held by {}", told.join("; held by "))
+    let told: Vec<String> = by.iter().map(Ruling::told).collect();
+    told.join("; ")
 }
 
 /// Begins it if nothing holds it any more. Too much may have failed meanwhile: then a person is asked. Its segment may not want it any more:

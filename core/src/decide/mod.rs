@@ -15,6 +15,7 @@ mod evacuation;
 mod failure_state;
 mod fence;
 mod held;
+mod pause;
 mod power_last;
 mod progress;
 mod proof;
@@ -66,13 +67,20 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
     let mut draft = Draft::new(state, now);
     clock::adjust(&mut draft);
     failure_state::look(&mut draft);
-    let answer = match input {
+    pause::look(&mut draft);
+    let answer = answer(&mut draft, input)?;
+    advance::advance(&mut draft);
+    Ok(draft.into_decision(answer))
+}
+
+fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
+    Ok(match input {
         Input::Fence {
             operation_id,
             plan,
             reason,
             actor,
-        } => fence::fence(&mut draft, operation_id, plan, reason, &actor)?,
+        } => fence::fence(draft, operation_id, plan, reason, &actor)?,
         Input::AutoFence {
             operation_id,
             plan,
@@ -83,9 +91,9 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
                 plan,
                 sufficient_sets,
             };
-            auto_fence::auto_fence(&mut draft, operation_id, resolved, around)
+            auto_fence::auto_fence(draft, operation_id, resolved, around)
         }
-        Input::LookAgain { around } => held::look_again(&mut draft, around),
+        Input::LookAgain { around } => held::look_again(draft, around),
         Input::Confirm {
             operation_id,
             generation,
@@ -102,59 +110,62 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
                 actor,
                 override_up,
             };
-            confirm::confirm(&mut draft, operation_id, word, sufficient_sets)?
+            confirm::confirm(draft, operation_id, word, sufficient_sets)?
         }
         Input::Rejoin {
             operation_id,
             reason,
             actor,
             boot_confirmed,
-        } => rejoin::rejoin(&mut draft, operation_id, reason, &actor, boot_confirmed)?,
+        } => rejoin::rejoin(draft, operation_id, reason, &actor, boot_confirmed)?,
         Input::Evacuate {
             operation_id,
             reason,
             actor,
-        } => evacuation::evacuate(&mut draft, operation_id, reason, &actor)?,
+        } => evacuation::evacuate(draft, operation_id, reason, &actor)?,
         Input::ResumeEvacuation {
             operation_id,
             reason,
             actor,
             left,
-        } => evacuation::resume(&mut draft, operation_id, reason, &actor, left)?,
+        } => evacuation::resume(draft, operation_id, reason, &actor, left)?,
         Input::ConfirmReleased {
             generation,
             methods,
             reason,
             actor,
-        } => confirm_released::confirm_released(&mut draft, generation, &methods, &reason, &actor)?,
+        } => confirm_released::confirm_released(draft, generation, &methods, &reason, &actor)?,
         Input::Cancel {
             operation_id,
             reason,
             actor,
-        } => cancel::cancel(&mut draft, operation_id, &reason, &actor)?,
+        } => cancel::cancel(draft, operation_id, &reason, &actor)?,
         Input::Retry {
             operation_id,
             reason,
             actor,
-        } => retry::retry(&mut draft, operation_id, &reason, &actor)?,
-        Input::FailureState { operation_id, report } => {
-            failure_state::report(&mut draft, operation_id, report)?
-        }
-        Input::Conditions { source, conditions } => conditions::report(&mut draft, source, conditions)?,
+        } => retry::retry(draft, operation_id, &reason, &actor)?,
+        Input::FailureState { operation_id, report } => failure_state::report(draft, operation_id, report)?,
+        Input::Conditions { source, conditions } => conditions::report(draft, source, conditions)?,
         Input::ForgetSource {
             source,
             reason,
             actor,
-        } => failure_state::forget(&mut draft, &source, &reason, &actor.name)?,
-        Input::Claim(claim) => claim::claim(&mut draft, &claim)?,
-        Input::DeviceBusy(claim) => claim::device_busy(&mut draft, &claim)?,
-        Input::Renew(claim) => claim::renew(&mut draft, &claim)?,
-        Input::Result(result) => result::result(&mut draft, result),
+        } => failure_state::forget(draft, &source, &reason, &actor.name)?,
+        Input::Suspend { until, reason, actor } => pause::suspend(draft, until, reason, &actor),
+        Input::Resume { reason, actor } => pause::resume(draft, &reason, &actor),
+        Input::BeginAnew { request, despite } => {
+            let reply = answer(draft, *request)?;
+            pause::began_anew(draft, despite);
+            reply
+        }
+        Input::Claim(claim) => claim::claim(draft, &claim)?,
+        Input::DeviceBusy(claim) => claim::device_busy(draft, &claim)?,
+        Input::Renew(claim) => claim::renew(draft, &claim)?,
+        Input::Result(result) => result::result(draft, result),
         Input::Tick { queues } => {
-            unclaimed::wait(&mut draft, &queues);
+            unclaimed::wait(draft, &queues);
             Reply::Done
         }
-    };
-    advance::advance(&mut draft);
-    Ok(draft.into_decision(answer))
+    })
 }

@@ -12,7 +12,7 @@ use crate::{
     OperationKind, Refusal, RejoinWork, Reply, Resource, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
-use super::{Draft, proof};
+use super::{Draft, pause, proof};
 use crate::platform::platform_of;
 
 pub(super) fn rejoin(
@@ -28,6 +28,7 @@ pub(super) fn rejoin(
             if boot_confirmed {
                 confirm_boot(draft, &reason, actor);
             }
+            pause::wanted(draft, &format!("wanted by {}: {reason}", actor.name));
             return Ok(Reply::Joined(id));
         }
         // Proven, and only adding to its proofs: a rejoin has no use for the rest.
@@ -85,7 +86,7 @@ fn is_only_isolated(host: &Host) -> bool {
 
 /// Begins it, if it is due.
 pub(super) fn by_itself(draft: &mut Draft, operation_id: OperationId) {
-    if !is_due(draft) {
+    if !is_due(draft) || !pause::may_begin_by_itself(draft) {
         return;
     }
     let operation = new_operation(

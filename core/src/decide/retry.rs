@@ -6,7 +6,7 @@ use crate::{
     Actor, EventKind, FencingKind, OperationId, OperationStatus, Refusal, Reply, TaskStatus, Undoing, Work,
 };
 
-use super::{Draft, evacuation, proof};
+use super::{Draft, evacuation, pause, proof};
 
 pub(super) fn retry(
     draft: &mut Draft,
@@ -30,7 +30,11 @@ pub(super) fn retry(
         "operation.retry",
         json!({ "operation_id": id, "reason": reason, "by": actor.name }),
     );
-    restart(draft, &format!("tried again by {}: {reason}", actor.name));
+    let why = format!("tried again by {}: {reason}", actor.name);
+    if !pause::wanted(draft, &why) {
+        pause::holds_no_more(draft);
+        restart(draft, &why);
+    }
     Ok(Reply::Done)
 }
 

@@ -56,6 +56,7 @@ impl<'a> Explanation<'a> {
             brake: StormBrake::new(state, facts.around),
             safeguards: rulings(
                 &state.policy.fencing,
+                state.suspensions(now).next(),
                 Cause::Silence,
                 FailureState::Unreachable,
                 facts.around,

@@ -41,12 +41,7 @@ fn state(failure: FailureState, fencing: FencingState) -> HostState {
     if fencing == FencingState::Fenced {
         host.fence = Some(fence(vec![proof(ProofKind::PowerOff)]));
     }
-    HostState {
-        host,
-        operation: None,
-        policy: ringfence_world::plans::policy(),
-        clock_set_at: None,
-    }
+    HostState::new(host, None, ringfence_world::plans::policy())
 }
 
 fn ended_by_a_claim(kind: ProofKind, by: FencingKind) -> Proof {
@@ -278,6 +273,8 @@ fn rejoin(task: Task) -> Operation {
             tasks: vec![task],
         }],
         proofs: Vec::new(),
+        paused: None,
+        despite: Vec::new(),
         round: 0,
         restarts_left: 0,
         restart_at: None,

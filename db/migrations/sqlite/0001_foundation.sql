@@ -6,10 +6,19 @@ CREATE TABLE segments (
     name text NOT NULL UNIQUE,
     description text NOT NULL,
     policy text NOT NULL,
+    suspension text CHECK (suspension <> ''),
     revision integer NOT NULL,
     created_at integer NOT NULL,
     updated_at integer NOT NULL
 ) STRICT;
+
+-- One row. The suspension of all hosts, if there is one.
+CREATE TABLE everything (
+    one integer PRIMARY KEY CHECK (one = 1),
+    suspension text CHECK (suspension <> '')
+) STRICT;
+
+INSERT INTO everything (one) VALUES (1);
 
 CREATE TABLE methods (
     id text PRIMARY KEY,
@@ -109,6 +118,8 @@ CREATE TABLE hosts (
     conditions text CHECK (conditions <> ''),
     held_by_condition text,
     ill_since integer,
+    -- Its own suspension; its segment may have one, and all hosts may.
+    suspension text CHECK (suspension <> ''),
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at integer,
     last_off_at integer,
@@ -143,6 +154,7 @@ CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
 CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
 -- The few of which something is wrong, among the many that are well.
+CREATE INDEX hosts_suspended_by_name ON hosts (name) WHERE suspension IS NOT NULL;
 CREATE INDEX hosts_fenced_by_name ON hosts (name) WHERE fencing_state = 'FENCED';
 CREATE INDEX hosts_unreachable_by_name ON hosts (name) WHERE failure_state = 'UNREACHABLE';
 CREATE INDEX hosts_unknown_by_name ON hosts (name) WHERE failure_state = 'UNKNOWN';
@@ -152,6 +164,8 @@ CREATE TABLE operations (
     host_id text NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
     kind text NOT NULL CHECK (kind IN ('fence', 'rejoin', 'evacuation')),
     status text NOT NULL CHECK (status IN ('running', 'held', 'needs_operator', 'succeeded', 'cancelled')),
+    -- Whether it is a fence that waits for its turn, and for nothing else.
+    is_in_line integer NOT NULL,
     generation integer NOT NULL,
     -- The operation as the rules see it: stages, tasks, attempts, proofs. It is written at every step; what hardly ever changes is kept
     -- apart in `methods`.

@@ -1,7 +1,8 @@
 //! Permits: of each name there are only so many, whatever transactions have counted before.
 
 use ringfence_core::{
-    ConditionAction, FailureState, Generation, Host, Operation, OperationStatus, Permit, SegmentId,
+    ConditionAction, FailureState, Generation, Held, Host, Operation, OperationStatus, Permit, Ruling,
+    Safeguard, SegmentId, Verdict, Work,
 };
 use ringfence_db::{
     Changes, Database, Ended, NewPermit, NotHad, delete_host, insert_host, insert_segment, neighbourhood,
@@ -168,12 +169,32 @@ async fn silent(
         finished_at: (!status.is_live()).then(|| at(9)),
         ..fence(&host, 1)
     });
+    let operation = operation.map(|operation| held_by(operation, Safeguard::AtOnce));
     insert_host(&mut rig.db.reader(), &host).await.unwrap();
     update_host(&mut rig.db.reader(), &host, None).await.unwrap();
     if let Some(operation) = &operation {
         insert_operation(&rig.db, operation).await.unwrap();
     }
     host
+}
+
+/// A fence that is held waits for this safeguard.
+fn held_by(mut operation: Operation, safeguard: Safeguard) -> Operation {
+    let ruling = Ruling {
+        safeguard,
+        verdict: Verdict::Hold,
+        reason: "others come first".to_owned(),
+        release: None,
+    };
+    let is_held = operation.status == OperationStatus::Held;
+    if let Work::Fence(fence) = &mut operation.work {
+        fence.held = is_held.then(|| Held {
+            since: at(1),
+            looked_at: at(1),
+            by: vec![ruling],
+        });
+    }
+    operation
 }
 
 async fn what_stands_around_a_host_is_counted(rig: &Rig) {
@@ -187,6 +208,14 @@ async fn what_stands_around_a_host_is_counted(rig: &Rig) {
     of("h1", 40, None).await;
     of("h2", 45, Some(OperationStatus::Held)).await;
     of("h3", 60, None).await;
+    // One that is suspended stands in no line.
+    let suspended = of("h10", 30, None).await;
+    let waits = Operation {
+        status: OperationStatus::Held,
+        ..fence(&suspended, 1)
+    };
+    let waits = held_by(waits, Safeguard::Suspension);
+    insert_operation(&rig.db, &waits).await.unwrap();
     of("h4", 61, Some(OperationStatus::Running)).await;
     of("h5", 10, Some(OperationStatus::NeedsOperator)).await;
     of("h6", 10, Some(OperationStatus::Cancelled)).await;
@@ -208,7 +237,7 @@ async fn what_stands_around_a_host_is_counted(rig: &Rig) {
     silent(rig, "h7", elsewhere.id, 10, Some(OperationStatus::Running)).await;
     let around = neighbourhood(&mut rig.db.reader(), &it, at(0)).await.unwrap();
     assert_eq!((around.under_way, around.before_it), (1, 3), "{around:?}");
-    assert_eq!((around.hosts, around.out_of_service), (9, 8), "{around:?}");
+    assert_eq!((around.hosts, around.out_of_service), (10, 9), "{around:?}");
     let lately = neighbourhood(&mut rig.db.reader(), &it, at(30))
         .await
         .unwrap()

@@ -114,12 +114,14 @@ impl Outcome {
             host,
             operation,
             policy,
+            shared,
             clock_set_at,
         } = &self.decided()?.decision.state;
         Some(HostState {
             host: host.clone(),
             operation: operation.clone().filter(|operation| operation.status.is_live()),
             policy: policy.clone(),
+            shared: shared.clone(),
             clock_set_at: *clock_set_at,
         })
     }

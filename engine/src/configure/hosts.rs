@@ -132,6 +132,7 @@ impl HostDraft {
             generation: Generation::default(),
             fence: None,
             conditions: Conditions::default(),
+            suspension: None,
             is_silence_answered: false,
             released_at: None,
             last_off_at: None,

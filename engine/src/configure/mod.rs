@@ -9,6 +9,7 @@ mod moving;
 mod plans;
 mod segments;
 mod subscriptions;
+mod suspensions;
 
 pub use declared::{Configured, Declaration};
 pub(crate) use hosts::Origin;
@@ -18,6 +19,7 @@ pub use plans::PlanDraft;
 pub use segments::SegmentDraft;
 pub(crate) use subscriptions::MAX_SUBSCRIPTIONS;
 pub use subscriptions::{SubscriptionDraft, origin_of};
+pub use suspensions::{SuspensionDraft, SuspensionEnd};
 
 use ringfence_db::Tx;
 use serde_json::Value;

@@ -102,7 +102,7 @@ impl Engine {
             .await
             .map_err(|e| taken(e, &segment.name))?;
         require_written(is_written, known.revision)?;
-        ringfence_db::wake_segment(&mut tx, segment.id, segment.updated_at).await?;
+        ringfence_db::wake_hosts(&mut tx, Some(segment.id), segment.updated_at).await?;
         let detail = json!({ "policy": segment.policy });
         self.commit(tx, "segment.updated", &segment.name, detail, by)
             .await?;

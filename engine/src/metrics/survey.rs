@@ -8,9 +8,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use ringfence_core::{
-    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, Timestamp, error_chain,
+    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, SuspensionScope, Timestamp,
+    error_chain,
 };
-use ringfence_db::Survey;
+use ringfence_db::{Survey, Suspended};
 use tokio::time::{Instant, timeout};
 
 use super::behind::{Behind, set};
@@ -41,6 +42,9 @@ pub(crate) struct Gauges {
     outbox_age: Seconds,
     feed_lag: Count,
     failing_checks: Family<Words<1>, Gauge>,
+    suspensions: Family<Words<1>, Gauge>,
+    oldest_suspension: Seconds,
+    next_suspension_end: Seconds,
     /// The names of all drivers.
     drivers: Vec<&'static str>,
     listeners: Gauge,
@@ -71,6 +75,9 @@ impl Gauges {
             self.feed_lag => "event_feed_lag_events",
                 "Events that are numbered and that this process has not passed on to its listeners yet";
             self.failing_checks => "method_checks_failing", "Methods' devices whose last health check was not answered well, by driver";
+            self.suspensions => "suspensions", "Suspensions that are in force, by what is suspended";
+            self.oldest_suspension => "oldest_suspension_age_seconds", "Since when the oldest of them lasts; 0 if there is none";
+            self.next_suspension_end => "next_suspension_end_seconds", "After what time the next of them ends by itself; absent if none does";
             self.listeners => "event_listeners", "Listeners to the stream of events in this process";
         }
         self.letters.register(registry);
@@ -118,8 +125,28 @@ impl Gauges {
             let failing = counted.map_or(0, |(_, failing)| *failing);
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
+        self.show_suspensions(&survey.suspensions, now);
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
         self.behind.show(survey, now);
+    }
+
+    fn show_suspensions(&self, suspended: &Suspended, now: Timestamp) {
+        let in_force = || suspended.iter().filter(|(_, one)| one.is_in_force(now));
+        for scope in SuspensionScope::ALL {
+            let count = in_force().filter(|(of, _)| of == scope).count();
+            set(&self.suspensions, &[("scope", scope.as_str())], count as u64);
+        }
+        let oldest = in_force().map(|(_, one)| one.since).min();
+        let age = oldest.map_or(0.0, |since| super::moved::seconds(since, now));
+        self.oldest_suspension.get_or_create(&[]).set(age);
+        match in_force().filter_map(|(_, one)| one.until).min() {
+            Some(until) => drop(
+                self.next_suspension_end
+                    .get_or_create(&[])
+                    .set(super::moved::seconds(now, until)),
+            ),
+            None => self.next_suspension_end.clear(),
+        }
     }
 
     fn forget(&self) {
@@ -131,6 +158,9 @@ impl Gauges {
         self.outbox_rows.clear();
         self.feed_lag.clear();
         self.failing_checks.clear();
+        self.suspensions.clear();
+        self.oldest_suspension.clear();
+        self.next_suspension_end.clear();
         self.behind.forget();
     }
 }

@@ -24,6 +24,8 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         failure_since,
         // No configuration has any.
         conditions: _,
+        // With those that it shares.
+        suspension: _,
         // What all others are seen from.
         generation,
         fence,

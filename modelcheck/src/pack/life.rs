@@ -1,6 +1,9 @@
 //! All of it.
 
-use ringfence_core::{Claim, Dispatch, Finding, Host, HostState, Record, Report, TaskResult, Timestamp};
+use ringfence_core::{
+    Claim, Dispatch, Finding, Host, HostState, Operation, Record, Report, SharedSuspensions, Suspension,
+    TaskResult, Timestamp,
+};
 use ringfence_world::search::{Letter, Word};
 use ringfence_world::{Job, Leading, Process, World};
 
@@ -82,13 +85,33 @@ fn state(p: &mut Packer, state: &HostState) {
         operation,
         // Never changes in a configuration.
         policy: _,
+        shared,
         clock_set_at,
     } = state;
+    let SharedSuspensions { segment, everything } = shared;
+    for suspension in [segment, everything, &host.suspension] {
+        p.some(suspension.as_ref(), |p, one| {
+            self::suspension(p, one, operation.as_ref())
+        });
+    }
     self::host::host(p, host);
     p.some(operation.as_ref(), |p, live| {
         operation::operation(p, live, &host.in_flight);
     });
     p.some(*clock_set_at, Packer::at);
+}
+
+/// Of its beginning only what does not stand still for it matters.
+fn suspension(p: &mut Packer, suspension: &Suspension, live: Option<&Operation>) {
+    let Suspension {
+        since,
+        until,
+        // For people.
+        by: _,
+        reason: _,
+    } = suspension;
+    p.flag(live.is_some_and(|live| live.despite.contains(since)));
+    p.some(*until, Packer::at);
 }
 
 fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {

@@ -21,6 +21,9 @@ pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFl
         platform: _,
         stages,
         proofs,
+        paused,
+        // With the suspensions of the host.
+        despite: _,
         round: _,
         restarts_left,
         restart_at,
@@ -37,6 +40,7 @@ pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFl
     p.generation(*generation);
     p.list(stages.iter(), |p, one| stage(p, one, *id, in_flight));
     p.list(proofs.iter(), proof);
+    p.some(paused.as_ref().map(|paused| paused.since), Packer::at);
     p.number(u64::from(*restarts_left));
     p.some(*restart_at, Packer::at);
 }

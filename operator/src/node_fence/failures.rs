@@ -153,12 +153,7 @@ mod tests {
             ..Task::fencing(FencingKind::PowerOff, Vec::new())
         };
         Standing {
-            state: HostState {
-                host: host(false),
-                operation: None,
-                policy: SegmentPolicy::default(),
-                clock_set_at: None,
-            },
+            state: HostState::new(host(false), None, SegmentPolicy::default()),
             last: Some(fence(OperationStatus::Running, vec![task])),
         }
     }

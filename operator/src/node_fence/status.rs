@@ -133,12 +133,7 @@ mod tests {
             ..fence(OperationStatus::Running, Vec::new())
         };
         let standing = |last: Option<Operation>| Standing {
-            state: HostState {
-                host: host(false),
-                operation: last.clone(),
-                policy: SegmentPolicy::default(),
-                clock_set_at: None,
-            },
+            state: HostState::new(host(false), last.clone(), SegmentPolicy::default()),
             last,
         };
         let retries = |last| status(Some(&standing(last)), Vec::new()).retries;

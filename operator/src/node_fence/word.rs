@@ -250,12 +250,7 @@ mod tests {
     }
 
     fn state(fenced: bool) -> HostState {
-        HostState {
-            host: host(fenced),
-            operation: None,
-            policy: ringfence_core::SegmentPolicy::default(),
-            clock_set_at: None,
-        }
+        HostState::new(host(fenced), None, ringfence_core::SegmentPolicy::default())
     }
 
     fn proof(generation: u32) -> Proof {

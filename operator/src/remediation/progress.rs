@@ -121,12 +121,7 @@ mod tests {
     use crate::samples::{evacuation, fence, host, rejoin};
 
     fn state(is_fenced: bool, live: Option<&Operation>) -> HostState {
-        HostState {
-            host: host(is_fenced),
-            operation: live.cloned(),
-            policy: SegmentPolicy::default(),
-            clock_set_at: None,
-        }
+        HostState::new(host(is_fenced), live.cloned(), SegmentPolicy::default())
     }
 
     /// Whether a remediation goes on, its reason, and what comes next.

@@ -128,6 +128,8 @@ async fn names_of_all_metrics() -> BTreeSet<String> {
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_settled(&operation).await;
+    let suspension = json!({ "for_s": 3600, "reason": "test" });
+    stack.client.put("/suspension", suspension).await.ok(200);
     forge(&stack, Queue::Results).await;
     until(&stack, |numbers| numbers.has("ringfence_dead_letters")).await;
     let (engine, running) = &mut stack.engines[0];

@@ -96,6 +96,34 @@ impl World {
         })
     }
 
+    /// A person suspends the host, its segment, or all hosts.
+    pub fn suspend(&mut self, scope: SuspensionScope, until: Option<Timestamp>) {
+        let (reason, actor) = ("the switch is replaced".to_owned(), plans::person("anna"));
+        let by_others = |now| Suspension {
+            since: now,
+            until,
+            by: "anna".to_owned(),
+            reason: "the switch is replaced".to_owned(),
+        };
+        match scope {
+            SuspensionScope::Host => drop(self.give(Input::Suspend { until, reason, actor })),
+            SuspensionScope::Segment => self.state.shared.segment = Some(by_others(self.now)),
+            SuspensionScope::Everything => self.state.shared.everything = Some(by_others(self.now)),
+        }
+        self.tick();
+    }
+
+    /// A person ends that.
+    pub fn resume(&mut self, scope: SuspensionScope) {
+        let (reason, actor) = ("the switch is there".to_owned(), plans::person("anna"));
+        match scope {
+            SuspensionScope::Host => drop(self.give(Input::Resume { reason, actor })),
+            SuspensionScope::Segment => self.state.shared.segment = None,
+            SuspensionScope::Everything => self.state.shared.everything = None,
+        }
+        self.tick();
+    }
+
     pub fn see(&mut self, state: FailureState) -> Result<Reply, Refusal> {
         self.see_boot(state, None)
     }

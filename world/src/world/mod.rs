@@ -94,12 +94,7 @@ impl World {
     pub fn new(plan: FrozenPlan, policy: SegmentPolicy) -> Self {
         Self {
             site: Site::new(&plan, policy.self_fencing_timeout_s, start()),
-            state: HostState {
-                host: plans::host(),
-                operation: None,
-                policy,
-                clock_set_at: None,
-            },
+            state: HostState::new(plans::host(), None, policy),
             plan,
             now: start(),
             real: start(),

@@ -1,5 +1,6 @@
 //! Hosts on the screen.
 
+use super::super::suspension;
 use crate::client::view::{AppliedFencing, Condition, Gate, Gates, Host, Proof, Source};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
@@ -75,6 +76,9 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     }
     for condition in &host.conditions {
         details = details.with("condition", condition_line(condition));
+    }
+    if let Some(suspension) = &host.suspension {
+        details = details.with("suspended", suspension::line(suspension));
     }
     details = details
         .with_some("boot", host.boot_id.as_deref())

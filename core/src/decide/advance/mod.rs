@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::draft::{after_ms, after_s};
-use super::{Draft, auto_fence, conditions, progress, retry};
+use super::{Draft, auto_fence, conditions, pause, progress, retry};
 use crate::{EventKind, InFlight, Operation, OperationId, OperationKind, OperationStatus, Work};
 
 pub(super) fn advance(draft: &mut Draft) {
@@ -50,6 +50,9 @@ fn rejoin_when_back(draft: &mut Draft) {
 
 fn run(draft: &mut Draft) {
     progress::expire(draft);
+    if pause::look(draft) {
+        return;
+    }
     let Some(kind) = draft.live().map(Operation::kind) else {
         return;
     };

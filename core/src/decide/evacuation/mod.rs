@@ -19,7 +19,7 @@ pub(super) use self::workloads::{
     another_at_it, awaits_more, came_late, cut_off_by, empty, listed, look_again, look_for_more, open_spare,
 };
 use super::draft::after_ms;
-use super::{Draft, TAKE_OVER_MS};
+use super::{Draft, TAKE_OVER_MS, pause};
 use crate::platform::platform_of;
 use crate::{
     Actor, EvacuationWork, FailureState, FencingKind, FrozenTask, Gate, HostState, Operation, OperationId,
@@ -35,11 +35,12 @@ pub(super) fn evacuate(
     reason: String,
     actor: &Actor,
 ) -> Result<Reply, Refusal> {
-    if let Some(live) = draft
+    let evacuation = draft
         .live()
-        .filter(|live| live.kind() == OperationKind::Evacuation)
-    {
-        return Ok(Reply::Joined(live.id));
+        .filter(|live| live.kind() == OperationKind::Evacuation);
+    if let Some(id) = evacuation.map(|live| live.id) {
+        pause::wanted(draft, &format!("wanted by {}: {reason}", actor.name));
+        return Ok(Reply::Joined(id));
     }
     let gate = gate(draft);
     if !gate.allowed {
@@ -85,7 +86,7 @@ pub(super) fn resume(
 
 /// An evacuation that the segment wants, if it is due: FENCED is committed, and the fence has had time to end by itself.
 pub(super) fn by_itself(draft: &mut Draft) -> bool {
-    if !is_wanted(draft) {
+    if !is_wanted(draft) || !pause::may_begin_by_itself(draft) {
         return false;
     }
     let Some(fenced_at) = draft.state.host.fence.as_ref().map(|fence| fence.at) else {

@@ -63,6 +63,18 @@ pub fn has_note(decision: &Decision, action: &str) -> bool {
     decision.effects.iter().any(is_it)
 }
 
+/// The suspensions of the host that held just before this moment.
+pub fn suspensions(moment: &Moment) -> impl Iterator<Item = &Suspension> {
+    let HostState { host, shared, .. } = &moment.before;
+    let all = [&host.suspension, &shared.segment, &shared.everything];
+    let holds = |suspension: &&Suspension| suspension.until.is_none_or(|until| until > moment.now);
+    all.into_iter().flatten().filter(holds)
+}
+
+pub fn is_suspended(moment: &Moment) -> bool {
+    suspensions(moment).next().is_some()
+}
+
 /// The generation at which a host is FENCED.
 pub fn fenced_generation(host: &Host) -> Option<Generation> {
     host.fence.as_ref().map(|fence| fence.generation)

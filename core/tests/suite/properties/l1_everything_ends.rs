@@ -20,6 +20,8 @@ proptest! {
         world.line_moves(false);
         // The fences of other hosts end.
         world.others.under_way = 0;
+        // No person leaves anything suspended for ever.
+        SuspensionScope::ALL.iter().for_each(|scope| world.resume(*scope));
         world.tick();
         let began_at = world.now;
         let mut ticks = 0;
@@ -61,7 +63,7 @@ fn is_running(state: &HostState) -> bool {
 /// Whether a fence is held of a host that is silent. Where that is not known, it waits until it is.
 fn is_held(state: &HostState) -> bool {
     let live = state.operation.as_ref();
-    live.is_some_and(|o| o.status == OperationStatus::Held)
+    live.is_some_and(|o| o.status == OperationStatus::Held && o.paused.is_none())
         && state.host.failure_state != FailureState::Unknown
 }
 

@@ -12,6 +12,7 @@ mod l1_everything_ends;
 mod s10_a_persons_word;
 mod s11_at_once;
 mod s11_storm_brake;
+mod s11_suspension;
 mod s12_what_undoes_a_proof_ends_it;
 mod s13_silence_is_watched;
 mod s1_proof;

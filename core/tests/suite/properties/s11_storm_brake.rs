@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::actions::{Truthfulness, history, live_through};
-use super::facts::{decisions, fenced_generation, has_note};
+use super::facts::{decisions, fenced_generation, has_note, is_suspended};
 use super::settings::setting;
 
 fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
@@ -35,8 +35,9 @@ proptest! {
         let mut held = BTreeSet::new();
         for (_, moment, decision) in decisions(&world) {
             match (&moment.input, &decision.answer) {
+                // Of a host that is suspended, that is asked later.
                 (Input::AutoFence { around, .. }, Reply::Started(id))
-                    if !limits_hold(&moment.before.policy.fencing, *around) => drop(held.insert(*id)),
+                    if !limits_hold(&moment.before.policy.fencing, *around) && !is_suspended(moment) => drop(held.insert(*id)),
                 (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { .. }, Reply::Joined(id)) => drop(held.remove(id)),
                 (Input::Confirm { .. }, Reply::Done) => held.clear(),
                 _ => {}

@@ -145,8 +145,9 @@ proptest! {
             reason: "again".to_owned(),
             actor: person("anna"),
         };
-        // The request releases an operation that the storm brake holds.
-        let is_it = |o: &Operation| o.kind() == OperationKind::Fence && o.status.is_live() && !o.is_held_by_brake();
+        // The request releases an operation that is held.
+        let is_held = |o: &Operation| o.status == OperationStatus::Held || o.is_held_by_brake();
+        let is_it = |o: &Operation| o.kind() == OperationKind::Fence && o.status.is_live() && !is_held(o);
         // Time alone may end it: a clock that was set back shows the host UP again.
         let is_fencing = [&world.state, &tick.state].iter().all(|state| state.operation.as_ref().is_some_and(is_it));
         // A fence that was proven and whose proofs have ended is replaced by a new one.

@@ -224,6 +224,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
     let world = lost_under(power_plan(), one_at_a_time());
     let said = rulings(
         &world.state.policy.fencing,
+        None,
         Cause::Silence,
         FailureState::Unreachable,
         world.others,
@@ -237,6 +238,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
     );
     let said = rulings(
         &FencingPolicy::default(),
+        None,
         Cause::Silence,
         FailureState::Unreachable,
         world.others,

@@ -17,6 +17,7 @@ mod people;
 mod rejoining;
 mod returning;
 mod rising;
+mod suspended;
 mod time;
 mod told;
 mod waiting;

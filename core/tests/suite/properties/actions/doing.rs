@@ -18,6 +18,11 @@ pub fn act(world: &mut World, action: &Action) {
             world.others.lately = u64::from(*number);
             world.others.under_way = u64::from(*number);
         }
+        Action::Suspend(scope, seconds) => {
+            let until = seconds.map(|s| world.now + TimeDelta::seconds(i64::from(s)));
+            world.suspend(*scope, until);
+        }
+        Action::Resume(scope) => world.resume(*scope),
         Action::Ail(is_sick) => {
             let condition = ReportedCondition {
                 name: SICKNESS.to_owned(),

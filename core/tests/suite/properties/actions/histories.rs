@@ -104,6 +104,10 @@ fn see() -> impl Strategy<Value = Action> {
     })
 }
 
+fn scope() -> impl Strategy<Value = SuspensionScope> {
+    proptest::sample::select(SuspensionScope::ALL)
+}
+
 fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
     let index = any::<Index>;
     let common = prop_oneof![
@@ -114,6 +118,8 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
         1 => (0..8_u8).prop_map(Action::OthersFail),
         1 => any::<bool>().prop_map(Action::RoomGoes),
         2 => any::<bool>().prop_map(Action::Ail),
+        1 => (scope(), proptest::option::weighted(0.7, 1..600_u16)).prop_map(|(scope, s)| Action::Suspend(scope, s)),
+        2 => scope().prop_map(Action::Resume),
         1 => Just(Action::PullAndSay),
         2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Action::Release { of, is_admin }),
         2 => Just(Action::Cancel),

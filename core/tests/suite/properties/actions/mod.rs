@@ -63,6 +63,9 @@ pub enum Action {
     },
     /// A problem detector says whether the host is sick.
     Ail(bool),
+    /// A person suspends the host, its segment or all hosts, for this number of seconds; without an end if there is none.
+    Suspend(SuspensionScope, Option<u16>),
+    Resume(SuspensionScope),
     /// A person removes a source.
     ForgetSource(u8),
     /// Any message reaches a worker, which claims it and does no more.
