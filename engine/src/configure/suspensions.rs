@@ -91,7 +91,7 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         ringfence_db::set_segment_suspension(&mut tx, segment.id, Some(&suspension)).await?;
         ringfence_db::wake_hosts(&mut tx, Some(segment.id), suspension.since).await?;
-        let detail = json!({ "suspension": suspension });
+        let detail = json!(suspension);
         self.commit_suspension(tx, "segment.suspended", &segment.name, detail, by)
             .await?;
         Ok(SuspendedOne {
@@ -126,7 +126,7 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         ringfence_db::set_suspension_of_all(&mut tx, Some(&suspension)).await?;
         ringfence_db::wake_hosts(&mut tx, None, suspension.since).await?;
-        let detail = json!({ "suspension": suspension });
+        let detail = json!(suspension);
         self.commit_suspension(tx, "everything.suspended", EVERYTHING, detail, by)
             .await?;
         Ok(suspension)

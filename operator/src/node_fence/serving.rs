@@ -61,7 +61,7 @@ pub(crate) async fn serve(door: &Door, node: &str) -> Result<Option<Duration>, O
             return Ok(Some(SHORT));
         }
         (false, true) => own::keep(door, &object, standing).await?,
-        (false, false) => Some(requesting::request(door, &object, standing).await?),
+        (false, false) => Some(Box::pin(requesting::request(door, &object, standing)).await?),
     };
     match served {
         Some(served) => show(door, &object, served, said.as_ref()).await,
