@@ -54,10 +54,10 @@ pub(super) fn confirm(
             if !proof::would_complete(live, ProofKind::Operator) {
                 return Err(Refusal::ConfirmationNotSufficient);
             }
-            pause::wanted(
-                draft,
-                &format!("confirmed by {}: {}", word.actor.name, word.reason),
-            );
+            let why = format!("confirmed by {}: {}", word.actor.name, word.reason);
+            if !pause::wanted(draft, &why) {
+                pause::holds_no_more(draft);
+            }
         }
         None => {
             let by_word = SufficientSet::from([ProofKind::Operator]);

@@ -18,20 +18,12 @@ pub(super) fn suspend(draft: &mut Draft, until: Option<Timestamp>, reason: Strin
         by: actor.name.clone(),
         reason,
     };
-    let is_known = |known: &&Suspension| {
-        let as_of = Suspension {
-            since: suspension.since,
-            ..(*known).clone()
-        };
-        as_of == suspension
-    };
-    if draft
-        .state
-        .host
-        .suspension
-        .as_ref()
-        .is_some_and(|known| is_known(&known))
-    {
+    let known = draft.state.host.suspension.clone();
+    let is_known = known.is_some_and(|known| {
+        let since = suspension.since;
+        Suspension { since, ..known } == suspension
+    });
+    if is_known {
         return Reply::AlreadySo;
     }
     draft.event(EventKind::HostSuspended, json!(suspension));
@@ -105,14 +97,8 @@ pub(super) fn look(draft: &mut Draft) -> bool {
 
 /// Whether something may begin by itself on the host; if not, it is looked at again at the end of a suspension.
 pub(super) fn may_begin_by_itself(draft: &mut Draft) -> bool {
-    let ends: Vec<Option<Timestamp>> = draft
-        .state
-        .suspensions(draft.now)
-        .map(|(_, by)| by.until)
-        .collect();
-    let is_free = ends.is_empty() || !on(Guard::SuspendedBeginsNothing);
-    ends.into_iter().flatten().for_each(|at| draft.wake(at));
-    is_free
+    wake_at_ends(draft);
+    draft.state.suspensions(draft.now).next().is_none() || !on(Guard::SuspendedBeginsNothing)
 }
 
 fn wake_at_ends(draft: &mut Draft) {

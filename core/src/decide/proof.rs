@@ -89,7 +89,7 @@ fn tell(draft: &mut Draft, proof: &Proof) {
 }
 
 /// The first set whose proofs all hold and have settled makes the host FENCED; later proofs change no state.
-fn settle(draft: &mut Draft) {
+pub(super) fn settle(draft: &mut Draft) {
     let Some(at) = settles_at(draft) else {
         return;
     };

@@ -10,6 +10,10 @@ use crate::{Awaits, Operation, OperationStatus, TaskStatus, Work};
 pub(super) fn go_on(draft: &mut Draft) {
     // While it is held, not even the host's own watchdog opens one gate more.
     let is_held = draft.live().is_some_and(Operation::is_held) && on(Guard::BrakeHolds);
+    if is_held {
+        // All that it can have won is a person's word.
+        proof::settle(draft);
+    }
     if is_held && draft.state.host.current_fence().is_none() {
         if let Some(at) = held::look_due(draft.live()) {
             draft.wake(at.max(draft.now));

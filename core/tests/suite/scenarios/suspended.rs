@@ -304,3 +304,38 @@ fn an_end_is_within_the_bounds_of_who_asks() {
         assert!(why.starts_with("until") && why.contains(part), "{why}");
     }
 }
+
+/// The storm brake and other safeguards hold a fence in the way in which a suspension does.
+#[test]
+fn a_persons_word_settles_and_counts_although_the_fence_is_held() {
+    let settling = || SegmentPolicy {
+        settle_s: 5,
+        ..by_itself()
+    };
+    let mut paused = lost_under(power_plan(), settling());
+    paused.fence().unwrap();
+    paused.suspend(SuspensionScope::Host, None);
+
+    let mut held = lost_under(power_plan(), settling());
+    held.suspend(SuspensionScope::Segment, None);
+    held.pass(60_000);
+    assert_eq!(status(&held), OperationStatus::Held);
+
+    let mut asking = lost_under(plan(Vec::new()), settling());
+    asking.fence().unwrap();
+    asking.pass(10_000);
+    assert_eq!(status(&asking), OperationStatus::NeedsOperator);
+    asking.suspend(SuspensionScope::Everything, None);
+
+    let mut braked = lost_under(power_plan(), settling());
+    braked.others.lately = 8;
+    braked.pass(20_000);
+    assert!(braked.state.operation.as_ref().unwrap().is_held_by_brake());
+
+    for mut world in [paused, held, asking, braked] {
+        assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
+        assert!(!world.is_fenced());
+        world.pass(10_000);
+        assert!(world.is_fenced(), "{:#?}", world.state.operation);
+    }
+}
