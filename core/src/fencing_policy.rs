@@ -27,6 +27,10 @@ pub struct FencingPolicy {
     /// them a fence that was not asked for is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
+    /// Fences of the segment's hosts that may begin by themselves in one minute of the clock, 1 to 10,000; `null`: any number. Beyond them a fence is
+    /// held until the next minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<u32>,
 }
 
 impl Default for FencingPolicy {
@@ -38,6 +42,7 @@ impl Default for FencingPolicy {
             within_s: 600,
             at_most_percent: 40,
             at_once: None,
+            per_minute: None,
         }
     }
 }
@@ -59,6 +64,8 @@ pub struct Neighbourhood {
     pub under_way: u64,
     /// Other hosts of the segment that fell silent earlier, and whose fences have not begun or are held.
     pub before_it: u64,
+    /// Fences of the segment's hosts that have begun by themselves in this minute, while the segment bounds them.
+    pub begun: u64,
 }
 
 /// So many hosts may be out of service whatever their percentage, while another one is in service.
@@ -76,6 +83,7 @@ impl FencingPolicy {
             out_of_service_in_cloud,
             under_way: _,
             before_it: _,
+            begun: _,
         } = around;
         let percent = u64::from(self.at_most_percent);
         let is_small = |out: u64, all: u64| out <= 1 || (out <= ALWAYS_ALLOWED && out < all);
@@ -105,13 +113,14 @@ impl FencingPolicy {
 
     pub(crate) fn check(&self, problems: &mut Problems) {
         let at_once = self.at_once.map(|value| ("at_once", value, 1, 10_000));
+        let per_minute = self.per_minute.map(|value| ("per_minute", value, 1, 10_000));
         let ranges = [
             ("after_s", self.after_s, 0, 3_600),
             ("at_most", self.at_most, 1, 10_000),
             ("within_s", self.within_s, 10, 86_400),
             ("at_most_percent", self.at_most_percent, 1, 100),
         ];
-        for (field, value, min, max) in ranges.into_iter().chain(at_once) {
+        for (field, value, min, max) in ranges.into_iter().chain(at_once).chain(per_minute) {
             if !(min..=max).contains(&value) {
                 problems.add(
                     format!("policy.fencing.{field}"),

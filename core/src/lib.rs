@@ -9,6 +9,7 @@ mod boot_watch;
 mod boots;
 mod by_scope;
 mod census;
+mod ceph;
 mod check;
 mod cluster;
 mod conditions;
@@ -68,6 +69,7 @@ pub use boot_watch::{BootSighting, BootSign, BootWatch};
 pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
 pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
+pub use ceph::{CephMaps, CephSurvey, OsdId, PlacementGroup, ceph_ruling};
 pub use check::{CheckAnswer, CheckOutcome, LastCheck};
 pub use cluster::{ClusterUser, PodToEvict};
 pub use conditions::{

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attempt, AttemptId, FencingKind, FrozenMethod, Generation, Held, HostId, Movable, OperationId, Permit,
-    PlatformHost, Proof, Safeguard, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp,
-    words,
+    PlatformHost, Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
 };
 
 /// What an operation is for.
@@ -283,7 +282,7 @@ impl Operation {
     #[must_use]
     pub fn is_in_line(&self) -> bool {
         let held = self.fence().and_then(|fence| fence.held.as_ref());
-        held.is_some_and(|held| held.by.iter().all(|ruling| ruling.safeguard == Safeguard::AtOnce))
+        held.is_some_and(|held| held.by.iter().all(|ruling| ruling.safeguard.is_line()))
     }
 
     /// Whether it is a fence for a condition of the host, which may answer.

@@ -4,15 +4,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::SegmentId;
+use crate::{SegmentId, Timestamp};
 
 /// One of a bounded number, held by an operation for as long as it is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permit {
     /// What it is of: permits of one name are counted together.
     pub of: String,
-    /// How many operations may hold one at one time, this one counted.
+    /// How many there are.
     pub at_most: u32,
+    /// Whether it is kept when its operation is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_kept: bool,
 }
 
 impl Permit {
@@ -22,6 +25,23 @@ impl Permit {
         Self {
             of: format!("segment {segment_id}"),
             at_most,
+            is_kept: false,
         }
+    }
+
+    /// To begin a fence of a host of the segment by itself in this minute of the clock.
+    #[must_use]
+    pub fn of_minute(segment_id: SegmentId, now: Timestamp, at_most: u32) -> Self {
+        Self {
+            of: Self::name_of_minute(segment_id, now),
+            at_most,
+            is_kept: true,
+        }
+    }
+
+    /// The name of those of this minute.
+    #[must_use]
+    pub fn name_of_minute(segment_id: SegmentId, now: Timestamp) -> String {
+        format!("segment {segment_id} at {}", now.format("%FT%H:%MZ"))
     }
 }

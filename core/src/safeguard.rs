@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Cause, FailureState, FencingPolicy, Neighbourhood, Suspension, SuspensionScope, Timestamp, words,
-};
+use crate::{Cause, Condition, FailureState, HostState, Neighbourhood, Timestamp, words};
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
 pub(crate) const LOOK_AGAIN_S: u32 = 5;
@@ -17,11 +15,27 @@ pub enum Safeguard {
     Silence,
     /// Neither the host nor its segment is suspended, nor are all hosts.
     Suspension,
+    /// No condition of the host spares it.
+    Condition,
+    /// Every Ceph of which the host is a part goes on without it.
+    Ceph,
     /// Fewer fences of the segment's hosts are under way than may be at one time.
     AtOnce,
+    /// Fewer fences of the segment's hosts have begun by themselves in this minute than may.
+    PerMinute,
 }
 
 words!(Safeguard);
+
+impl Safeguard {
+    /// Whether it only says whose turn it is.
+    pub(crate) fn is_line(self) -> bool {
+        match self {
+            Self::AtOnce | Self::PerMinute => true,
+            Self::Silence | Self::Suspension | Self::Condition | Self::Ceph => false,
+        }
+    }
+}
 
 /// What a safeguard says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
@@ -85,19 +99,41 @@ pub struct Held {
     pub by: Vec<Ruling>,
 }
 
-/// What every safeguard says of a fence that began for this cause, of a host in this failure state that is suspended so.
+/// What every safeguard says of an automatic fence of the host that began for this cause, if its failure state is this one.
 #[must_use]
 pub fn rulings(
-    policy: &FencingPolicy,
-    suspended: Option<(SuspensionScope, &Suspension)>,
+    host: &HostState,
     cause: Cause,
     state: FailureState,
     around: Neighbourhood,
+    now: Timestamp,
 ) -> Vec<Ruling> {
+    let policy = &host.policy.fencing;
     let silence = silence(state).filter(|_| cause == Cause::Silence);
+    let suspended = host.suspensions(now).next();
     let suspended = suspended.map(|(scope, suspension)| suspension.ruling(scope));
+    let spared = host.host.conditions.spares().map(|(name, why)| spared(name, why));
     let at_once = policy.at_once.map(|limit| at_once(limit, around));
-    silence.into_iter().chain(suspended).chain(at_once).collect()
+    let per_minute = policy.per_minute.map(|limit| per_minute(limit, around));
+    let all = [silence, suspended, spared, at_once, per_minute];
+    all.into_iter().flatten().collect()
+}
+
+fn spared(name: &str, condition: &Condition) -> Ruling {
+    let Condition { status, reason, .. } = condition;
+    let why = if reason.is_empty() {
+        "no reason is told"
+    } else {
+        reason
+    };
+    Ruling {
+        safeguard: Safeguard::Condition,
+        verdict: Verdict::Hold,
+        reason: format!(
+            "the condition {name} of the host is {status}, and spares it as its segment says: {why}"
+        ),
+        release: Some("the end of the condition".to_owned()),
+    }
 }
 
 /// Only what is silent is fenced without being asked: `None` where the host is.
@@ -122,20 +158,58 @@ fn silence(state: FailureState) -> Option<Ruling> {
 /// Those that fell silent earlier come first, so that no two hosts wait for each other. The count may be old when it is decided upon: that no more
 /// fences run than may is what permits are for.
 fn at_once(limit: u32, around: Neighbourhood) -> Ruling {
-    let Neighbourhood {
-        under_way, before_it, ..
-    } = around;
-    let is_full = under_way.saturating_add(before_it) >= u64::from(limit);
-    let waiting = match before_it {
-        0 => String::new(),
-        hosts => format!(", {hosts} that fell silent earlier come first"),
-    };
+    let under_way = around.under_way;
     Ruling {
-        safeguard: Safeguard::AtOnce,
-        verdict: if is_full { Verdict::Hold } else { Verdict::Allow },
         reason: format!(
-            "{under_way} fences of the segment's hosts are under way{waiting}, and {limit} may be at one time"
-        ),
-        release: is_full.then(|| "the end of a fence of the segment".to_owned()),
+            "{} under way; at most {limit} may be",
+            fences(under_way, "is", "are")
+        ) + &those_before(around),
+        ..in_line(
+            Safeguard::AtOnce,
+            (under_way, limit),
+            around,
+            "the end of a fence of the segment",
+        )
+    }
+}
+
+fn per_minute(limit: u32, around: Neighbourhood) -> Ruling {
+    let begun = around.begun;
+    let told = fences(begun, "has", "have");
+    Ruling {
+        reason: format!("{told} begun without being asked in this minute; at most {limit} may")
+            + &those_before(around),
+        ..in_line(Safeguard::PerMinute, (begun, limit), around, "the next minute")
+    }
+}
+
+fn fences(number: u64, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 fence of the segment's hosts {one}"),
+        number => format!("{number} fences of the segment's hosts {many}"),
+    }
+}
+
+fn those_before(around: Neighbourhood) -> String {
+    match around.before_it {
+        0 => String::new(),
+        1 => "; 1 host fell silent earlier and comes first".to_owned(),
+        hosts => format!("; {hosts} hosts fell silent earlier and come first"),
+    }
+}
+
+/// Holds a fence for which there is no room after those that come first. Without its reason.
+fn in_line(
+    safeguard: Safeguard,
+    (taken, limit): (u64, u32),
+    around: Neighbourhood,
+    release: &'static str,
+) -> Ruling {
+    let is_full = taken.saturating_add(around.before_it) >= u64::from(limit);
+    Ruling {
+        safeguard,
+        verdict: if is_full { Verdict::Hold } else { Verdict::Allow },
+        reason: String::new(),
+        release: is_full.then(|| release.to_owned()),
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, Listed, Neighbourhood, SegmentId,
-    SegmentPolicy, SharedSuspensions, Source, Timestamp,
+    Backend, FailureState, FencingState, Host, HostId, HostState, Listed, SegmentId, SegmentPolicy,
+    SharedSuspensions, Source, Timestamp,
 };
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
@@ -340,53 +340,6 @@ pub async fn stranded_hosts(run: &mut impl Run, limit: u32) -> Result<Vec<HostId
                WHERE hosts.wake_at IS NULL LIMIT $1";
     let rows = fetch_all(run, sql, args![limit]).await?;
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
-}
-
-/// How the hosts of a segment, and those of a cloud, stand; `lately` counts those of the segment that fell silent or were fenced after
-/// `since`.
-pub async fn neighbourhood(
-    run: &mut impl Run,
-    host: &Host,
-    since: Timestamp,
-) -> Result<Neighbourhood, DbError> {
-    let sql = "SELECT count(CASE WHEN segment_id = $1 THEN 1 END) AS hosts,
-                   count(CASE WHEN segment_id = $1 AND is_out = 1 THEN 1 END) AS out_of_service,
-                   count(CASE WHEN segment_id = $1 AND is_lately = 1 THEN 1 END) AS lately,
-                   count(CASE WHEN cloud = $3 THEN 1 END) AS in_cloud,
-                   count(CASE WHEN cloud = $3 AND is_out = 1 THEN 1 END) AS out_of_service_in_cloud,
-                   count(CASE WHEN segment_id = $1 AND id <> $4 AND is_under_way = 1 THEN 1 END) AS under_way,
-                   count(CASE WHEN segment_id = $1 AND id <> $4 AND is_waiting = 1
-                              AND (failure_since < $5 OR failure_since = $5 AND id < $4) THEN 1 END) AS before_it
-               FROM (SELECT hosts.id, segment_id, cloud, failure_since,
-                         CASE WHEN live.kind = 'fence' AND live.status = 'running' THEN 1 END AS is_under_way,
-                         CASE WHEN live.is_in_line OR live.status IS NULL AND fencing_state = 'UNFENCED'
-                                AND (ill_since IS NOT NULL OR failure_state = 'UNREACHABLE' AND NOT is_silence_answered) THEN 1 END AS is_waiting,
-                         CASE WHEN failure_state = 'UNREACHABLE' OR fencing_state = 'FENCED' OR ill_since IS NOT NULL
-                                OR live.kind = 'fence' THEN 1 END AS is_out,
-                         CASE WHEN failure_state = 'UNREACHABLE' AND failure_since > $2
-                                OR fencing_state = 'FENCED' AND fenced_at > $2 OR ill_since > $2
-                                OR live.kind = 'fence' AND live.created_at > $2 THEN 1 END AS is_lately
-                     FROM hosts LEFT JOIN operations AS live ON live.host_id = hosts.id AND live.finished_at IS NULL
-                     WHERE segment_id = $1 OR cloud = $3) AS around";
-    let values = args![
-        host.segment_id.0,
-        since,
-        host.cloud.clone(),
-        host.id.0,
-        host.failure_since
-    ];
-    let Some(row) = fetch_optional(run, sql, values).await? else {
-        return Ok(Neighbourhood::default());
-    };
-    Ok(Neighbourhood {
-        hosts: row.count("hosts")?,
-        out_of_service: row.count("out_of_service")?,
-        lately: row.count("lately")?,
-        in_cloud: row.count("in_cloud")?,
-        out_of_service_in_cloud: row.count("out_of_service_in_cloud")?,
-        under_way: row.count("under_way")?,
-        before_it: row.count("before_it")?,
-    })
 }
 
 /// Has the hosts of a segment that something may happen to looked at by the next engine that looks for due hosts, or those of all segments: what

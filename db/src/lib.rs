@@ -26,6 +26,7 @@ mod listing;
 mod method_checks;
 mod methods;
 mod moved;
+mod neighbourhood;
 mod open;
 mod operations;
 mod outbox;
@@ -77,8 +78,8 @@ pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds, host_ids,
     host_names, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, insert_hosts, kept_states, left_at,
-    listed_hosts, load_state, load_state_in_cloud, lock_host, neighbourhood, see_host, segment_has_hosts,
-    set_adopted, set_left, stranded_hosts, wake_hosts, wake_live,
+    listed_hosts, load_state, load_state_in_cloud, lock_host, see_host, segment_has_hosts, set_adopted,
+    set_left, stranded_hosts, wake_hosts, wake_live,
 };
 pub use idempotency::{
     KeyName, KeyRow, NewReceipt, delete_old_keys, forget_old_key, insert_key, key_row, put_answer,
@@ -93,6 +94,7 @@ pub use method_checks::{
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
+pub use neighbourhood::neighbourhood;
 pub use operations::{OPERATIONS, STATUS, count_running_operations, operation, operations_page};
 pub use outbox::{
     OutboxRow, append_outbox, count_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox,

@@ -29,8 +29,8 @@ pub(crate) fn push_permits(statement: &mut Statement, permits: &[NewPermit<'_>],
     let mut permits = permits.to_vec();
     permits.sort_by(|a, b| (&a.permit.of, a.operation_id).cmp(&(&b.permit.of, b.operation_id)));
     statement.push(
-        "INSERT INTO permits (name, number, operation_id)
-         SELECT new.column1, free.number, new.column3 FROM ",
+        "INSERT INTO permits (name, number, operation_id, is_kept)
+         SELECT new.column1, free.number, new.column3, new.column4 FROM ",
     );
     statement.push_rows(permits.iter().map(permit_values).collect(), form);
     let free = free_number("new.column1", "new.column2");
@@ -43,26 +43,31 @@ pub(crate) fn push_permits(statement: &mut Statement, permits: &[NewPermit<'_>],
 pub(crate) fn permit_each() -> String {
     let free = free_number("$1", "$2");
     format!(
-        "INSERT INTO permits (name, number, operation_id) SELECT $1, free.number, $3 FROM {free} RETURNING operation_id"
+        "INSERT INTO permits (name, number, operation_id, is_kept) SELECT $1, free.number, $3, $4 FROM {free} RETURNING operation_id"
     )
 }
 
 pub(crate) fn permit_values(new: &NewPermit<'_>) -> Vec<Value> {
-    args![&new.permit.of, new.permit.at_most, new.operation_id.0]
+    args![
+        &new.permit.of,
+        new.permit.at_most,
+        new.operation_id.0,
+        new.permit.is_kept
+    ]
 }
 
-/// Gives back the permits of operations.
+/// Gives back the permits of operations, but those that are kept.
 pub(crate) fn push_returns(statement: &mut Statement, operations: &[OperationId], form: Form) {
     statement.push(
         "DELETE FROM permits WHERE (name, number) IN
-             (SELECT name, number FROM permits WHERE operation_id IN (SELECT new.column1 FROM ",
+             (SELECT name, number FROM permits WHERE NOT is_kept AND operation_id IN (SELECT new.column1 FROM ",
     );
     statement.push_rows(return_values(operations), form);
     statement.push(") ORDER BY name, number FOR UPDATE)");
 }
 
 /// The statement for one operation, for SQLite.
-pub(crate) const RETURN: &str = "DELETE FROM permits WHERE operation_id = $1";
+pub(crate) const RETURN: &str = "DELETE FROM permits WHERE operation_id = $1 AND NOT is_kept";
 
 pub(crate) fn return_values(operations: &[OperationId]) -> Vec<Vec<Value>> {
     operations.iter().map(|id| args![id.0]).collect()

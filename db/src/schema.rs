@@ -114,13 +114,23 @@ pub async fn migrate(db: &Database) -> Result<(), DbError> {
     if let state @ SchemaState::Newer { .. } = schema_state(db).await? {
         return state.require_current(db.address());
     }
-    match &db.pool {
-        Pool::Postgres { read, .. } => migrate_postgres(read).await.map_err(DbError::Migrate),
+    let done = match &db.pool {
+        Pool::Postgres { read, .. } => migrate_postgres(read).await,
         Pool::Sqlite { write, .. } => {
             let done = write.work(|connection| Ok(carry_out(connection, &migrator(Dialect::Sqlite))));
-            let done = done.await.map_err(|e| DbError::from_client(db.address(), e))?;
-            done.map_err(DbError::Migrate)
+            done.await.map_err(|e| DbError::from_client(db.address(), e))?
         }
+    };
+    done.map_err(|why| not_migrated(why, db.address()))
+}
+
+/// A build from between two releases has migrations that no release has.
+fn not_migrated(why: MigrateError, address: &str) -> DbError {
+    match why {
+        MigrateError::VersionMismatch(version) => DbError::Schema(format!(
+            "the database at {address} was made by another build, whose schema {version} is not this build's; start that build, or give this one another database (ringfence standalone: another --data-dir)"
+        )),
+        other => DbError::Migrate(other),
     }
 }
 
@@ -190,9 +200,10 @@ mod tests {
         let other = "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1";
         past(&url).await.execute(other).await.unwrap();
         let error = migrate(&db).await.unwrap_err();
+        let told = error.to_string();
         assert!(
-            matches!(error, DbError::Migrate(MigrateError::VersionMismatch(1))),
-            "{error:?}"
+            told.contains("t.db") && told.contains("another --data-dir"),
+            "{told}"
         );
     }
 }

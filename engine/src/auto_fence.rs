@@ -63,7 +63,8 @@ impl Engine {
     /// How the hosts of its segment and its cloud stand.
     pub(crate) async fn around(&self, state: &HostState) -> Result<Neighbourhood, EngineError> {
         let within_s = i64::from(state.policy.fencing.within_s);
-        let since = self.0.clock.now() - TimeDelta::seconds(within_s);
-        Ok(ringfence_db::neighbourhood(&mut self.0.db.reader(), &state.host, since).await?)
+        let now = self.0.clock.now();
+        let since = now - TimeDelta::seconds(within_s);
+        Ok(ringfence_db::neighbourhood(&mut self.0.db.reader(), &state.host, since, now).await?)
     }
 }

@@ -1,6 +1,8 @@
 //! Hosts that are fenced automatically, and the storm brake.
 
-use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
+use std::time::Duration;
+
+use ringfence_tests::{Ground, Site, Stack, StackOptions, now, power_plan};
 use serde_json::{Value, json};
 
 crate::on_both_grounds!(
@@ -8,6 +10,7 @@ crate::on_both_grounds!(
     a_host_that_was_silent_before_its_segment_fences_automatically_is_fenced_too,
     a_host_without_a_plan_waits_for_a_person,
     hosts_that_fall_silent_together_are_fenced_one_after_the_other_where_one_may_be_at_a_time,
+    no_more_fences_begin_by_themselves_in_a_minute_than_may,
 );
 
 /// Six hosts in a segment with this policy for hosts that fall silent.
@@ -99,6 +102,40 @@ async fn under_way(stack: &Stack) -> usize {
         .await
         .ok(200);
     list["operations"].as_array().unwrap().len()
+}
+
+async fn no_more_fences_begin_by_themselves_in_a_minute_than_may(ground: Ground) {
+    let options = StackOptions {
+        hosts: 2,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(ground).await, options).await;
+    let fencing =
+        json!({ "automatic": true, "after_s": 0, "at_most": 10, "at_most_percent": 100, "per_minute": 1 });
+    let policy = json!({ "fencing": fencing });
+    stack.client.set_default_policy(policy).await.ok(200);
+    stack.plan(power_plan()).await;
+    // What follows takes place in one minute of the clock.
+    let second = now().timestamp() % 60;
+    if second > 35 {
+        tokio::time::sleep(Duration::from_secs(u64::try_from(60 - second).unwrap())).await;
+    }
+    stack.hang("h1").await;
+    stack.client.until_fenced("h1").await;
+    stack.hang("h2").await;
+    let is_held = |list: &Value| list["operations"].as_array().is_some_and(|held| held.len() == 1);
+    let list = stack.client.until("/operations?status=held", is_held).await;
+    let held = &list["operations"][0];
+    let by = &held["held"]["by"][0];
+    assert_eq!(
+        (&held["host"], &by["safeguard"]),
+        (&json!("h2"), &json!("per_minute")),
+        "{held}"
+    );
+    assert!(stack.simulators.may_write("h2"));
+    let told = stack.client.get("/hosts/h2/explanation").await.ok(200);
+    assert_eq!(told["fence"]["safeguards"][0]["verdict"], "hold", "{told}");
+    stack.stop().await;
 }
 
 async fn hosts_that_fall_silent_together_are_fenced_one_after_the_other_where_one_may_be_at_a_time(

@@ -2,6 +2,7 @@
 
 mod adopting;
 mod cut_off;
+mod disabled;
 mod disks;
 mod doctor;
 mod dying;

@@ -125,7 +125,7 @@ pub(crate) struct ConditionView {
     /// Since when that is known.
     pub since: DateTime<Utc>,
     pub reason: String,
-    /// What is done about it, as the segment says: report, hold_scheduling or fence; null: nothing, or not yet.
+    /// What is done about it, as the segment says: report, spare, hold_scheduling or fence; null: nothing, or not yet.
     #[schema(example = "hold_scheduling")]
     pub action: Option<&'static str>,
 }

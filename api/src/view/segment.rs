@@ -78,10 +78,12 @@ pub(crate) struct FencingView {
     pub at_most_percent: u32,
     /// Fences of the segment's hosts that may be under way at one time, one that begins by itself counted in; 1 to 10000; null: any number. Beyond them it is held.
     pub at_once: Option<u32>,
+    /// Fences of the segment's hosts that may begin by themselves in one minute of the clock; 1 to 10000; null: any number. Beyond them a fence is held until the next minute.
+    pub per_minute: Option<u32>,
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute,
 }
 
 /// What is done about a condition that stands for some time.
@@ -97,10 +99,10 @@ pub(crate) struct ConditionRuleView {
     /// Seconds for which it has to stand; 0 to 86400; 0 if absent.
     #[schema(required = false)]
     for_s: u32,
-    /// report: it is told; hold_scheduling: the schedule gate is closed, too; fence: the host is fenced although it answers, where fencing.automatic is true. report if absent
+    /// report: it is told; spare: no fence of the host begins by itself, too; hold_scheduling: the schedule gate is closed, too; fence: as hold_scheduling, and the host is fenced although it answers, where fencing.automatic is true. report if absent
     #[schema(
         required = false,
-        pattern = "^(report|hold_scheduling|fence)$",
+        pattern = "^(report|spare|hold_scheduling|fence)$",
         example = "hold_scheduling"
     )]
     action: String,

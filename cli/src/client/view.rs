@@ -461,6 +461,7 @@ pub struct Fencing {
     pub within_s: u32,
     pub at_most_percent: u32,
     pub at_once: Option<u32>,
+    pub per_minute: Option<u32>,
 }
 
 /// What is done about a condition of a host.

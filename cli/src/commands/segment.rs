@@ -64,7 +64,7 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5 or at_once=2; may be repeated
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2 or per_minute=4; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
     /// What is done about a condition of a host, as in KernelDeadlock=hold_scheduling or KernelDeadlock=fence,for_s=120,status=True; may be
@@ -242,13 +242,15 @@ fn fencing(policy: &Policy) -> String {
         return "when asked".to_owned();
     }
     let at_once = fencing.at_once.map(|fences| format!(", {fences} at once"));
+    let per_minute = fencing.per_minute.map(|fences| format!(", {fences} per minute"));
     format!(
-        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}",
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}",
         fencing.after_s,
         fencing.at_most,
         fencing.within_s,
         fencing.at_most_percent,
-        at_once.unwrap_or_default()
+        at_once.unwrap_or_default(),
+        per_minute.unwrap_or_default()
     )
 }
 

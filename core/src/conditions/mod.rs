@@ -105,6 +105,14 @@ impl Conditions {
         found.next().map(|(_, name, _)| name)
     }
 
+    /// The first condition for which no fence of the host begins by itself.
+    #[must_use]
+    pub fn spares(&self) -> Option<(&str, &Condition)> {
+        let spares = |condition: &Condition| condition.action == Some(ConditionAction::Spare);
+        let mut found = self.iter().filter(|(_, _, condition)| spares(condition));
+        found.next().map(|(_, name, condition)| (name, condition))
+    }
+
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {

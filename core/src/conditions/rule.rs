@@ -10,7 +10,7 @@ const MAX_FOR_S: u32 = 86_400;
 /// The most rules of one segment.
 const MAX_RULES: usize = 32;
 
-/// What is done about a condition; each does what stands before it, too.
+/// What is done about a condition. Whatever it is, it is told.
 #[derive(
     Clone,
     Copy,
@@ -26,12 +26,14 @@ const MAX_RULES: usize = 32;
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum ConditionAction {
-    /// It is told.
+    /// Nothing more.
     #[default]
     Report,
+    /// No fence of the host begins by itself.
+    Spare,
     /// The schedule gate of the host is closed.
     HoldScheduling,
-    /// The host is fenced although it answers.
+    /// The schedule gate is closed, and the host is fenced although it answers.
     Fence,
 }
 

@@ -35,11 +35,11 @@ pub(super) fn auto_fence(
     }
     let cause = cause(draft);
     let holding = held::holding(draft, cause, around);
-    // A suspension is a person's word already: the storm brake asks when that is over.
-    let is_suspended = holding
+    // A person has said already that the host is to be left alone: the storm brake asks when that is over.
+    let is_left_alone = holding
         .iter()
-        .any(|ruling| ruling.safeguard == Safeguard::Suspension);
-    let brake = brake(draft, around).filter(|_| !is_suspended);
+        .any(|ruling| matches!(ruling.safeguard, Safeguard::Suspension | Safeguard::Condition));
+    let brake = brake(draft, around).filter(|_| !is_left_alone);
     let is_free = brake.is_none() && holding.is_empty();
     let permits = if is_free { held::permits(draft) } else { Vec::new() };
     let operation = new_operation(draft, id, resolved, (cause, permits));

@@ -14,9 +14,7 @@ use super::{Draft, auto_fence};
 /// Those that hold an automatic fence of the host.
 pub(super) fn holding(draft: &Draft, cause: Cause, around: Neighbourhood) -> Vec<Ruling> {
     let host = &draft.state.host;
-    let suspended = draft.state.suspensions(draft.now).next();
-    let policy = &draft.state.policy.fencing;
-    let all = rulings(policy, suspended, cause, host.failure_state, around);
+    let all = rulings(&draft.state, cause, host.failure_state, around, draft.now);
     all.into_iter()
         .filter(|ruling| ruling.holds() && on(Guard::SafeguardsHold))
         .collect()
@@ -24,13 +22,16 @@ pub(super) fn holding(draft: &Draft, cause: Cause, around: Neighbourhood) -> Vec
 
 /// What a fence takes that begins now.
 pub(super) fn permits(draft: &Draft) -> Vec<Permit> {
-    let at_once = draft.state.policy.fencing.at_once;
+    let policy = &draft.state.policy.fencing;
     let segment_id = draft.state.host.segment_id;
-    at_once
-        .filter(|_| on(Guard::FenceTakesPermit))
-        .map(|at_most| Permit::of_segment(segment_id, at_most))
-        .into_iter()
-        .collect()
+    let at_once = policy
+        .at_once
+        .map(|at_most| Permit::of_segment(segment_id, at_most));
+    let per_minute = policy
+        .per_minute
+        .map(|at_most| Permit::of_minute(segment_id, draft.now, at_most));
+    let all = at_once.into_iter().chain(per_minute);
+    all.filter(|_| on(Guard::FenceTakesPermit)).collect()
 }
 
 /// Nothing of it begins until a look finds that no safeguard holds it, or a person says so.

@@ -55,11 +55,11 @@ impl<'a> Explanation<'a> {
             fence,
             brake: StormBrake::new(state, facts.around),
             safeguards: rulings(
-                &state.policy.fencing,
-                state.suspensions(now).next(),
+                state,
                 Cause::Silence,
                 FailureState::Unreachable,
                 facts.around,
+                now,
             ),
             platform: platform_of(state),
         }

@@ -7,6 +7,7 @@
 )]
 
 mod boot_watching;
+mod ceph;
 mod config;
 mod counting;
 mod delivering;

@@ -292,6 +292,8 @@ CREATE TABLE permits (
     name text NOT NULL,
     number bigint NOT NULL CHECK (number > 0),
     operation_id uuid NOT NULL REFERENCES operations (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    -- Whether it stays when its operation is over.
+    is_kept boolean NOT NULL,
     PRIMARY KEY (name, number)
 );
 

@@ -268,6 +268,8 @@ CREATE TABLE permits (
     name text NOT NULL,
     number integer NOT NULL CHECK (number > 0),
     operation_id text NOT NULL REFERENCES operations (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    -- Whether it stays when its operation is over.
+    is_kept integer NOT NULL,
     PRIMARY KEY (name, number)
 ) STRICT;
 

@@ -14,6 +14,7 @@ use crate::site::{add_hosts, at, commit, fence, host, insert_operation, segment,
 crate::stories!(permits:
     there_are_no_more_permits_than_may_be_held,
     a_permit_is_returned_and_can_be_taken_again,
+    a_permit_of_a_minute_is_kept_when_its_operation_is_over,
     permits_of_one_transaction_are_counted_together,
     of_many_concurrent_transactions_no_more_get_a_permit_than_may_be_held,
     a_host_that_is_removed_returns_what_its_operations_hold,
@@ -36,6 +37,7 @@ fn permit(of: &str, at_most: u32) -> Permit {
     Permit {
         of: of.to_owned(),
         at_most,
+        is_kept: false,
     }
 }
 
@@ -105,6 +107,25 @@ async fn a_permit_is_returned_and_can_be_taken_again(rig: &Rig) {
     give_back(&rig.db, &one).await;
     assert!(is_committed(&take(&rig.db, &third, &two).await));
     assert_eq!(take(&rig.db, &one, &two).await, without(&one));
+}
+
+async fn a_permit_of_a_minute_is_kept_when_its_operation_is_over(rig: &Rig) {
+    let ((host, one), (_, second)) = (begun(rig, "h1").await, begun(rig, "h2").await);
+    let single = Permit::of_minute(host.segment_id, at(0), 1);
+    let by_segment = Permit::of_segment(host.segment_id, 1);
+    for permit in [&single, &by_segment] {
+        assert!(is_committed(&take(&rig.db, &one, permit).await));
+    }
+    give_back(&rig.db, &one).await;
+    assert_eq!(take(&rig.db, &second, &single).await, without(&second));
+    assert!(is_committed(&take(&rig.db, &second, &by_segment).await));
+    let begun = async |now| {
+        let around = neighbourhood(&mut rig.db.reader(), &host, at(0), now).await;
+        around.unwrap().begun
+    };
+    assert_eq!((begun(at(1)).await, begun(at(61)).await), (1, 0));
+    let next = Permit::of_minute(host.segment_id, at(61), 1);
+    assert!(is_committed(&take(&rig.db, &second, &next).await));
 }
 
 async fn permits_of_one_transaction_are_counted_together(rig: &Rig) {
@@ -235,10 +256,12 @@ async fn what_stands_around_a_host_is_counted(rig: &Rig) {
         update_host(&mut rig.db.reader(), &host, None).await.unwrap();
     }
     silent(rig, "h7", elsewhere.id, 10, Some(OperationStatus::Running)).await;
-    let around = neighbourhood(&mut rig.db.reader(), &it, at(0)).await.unwrap();
+    let around = neighbourhood(&mut rig.db.reader(), &it, at(0), at(0))
+        .await
+        .unwrap();
     assert_eq!((around.under_way, around.before_it), (1, 3), "{around:?}");
     assert_eq!((around.hosts, around.out_of_service), (10, 9), "{around:?}");
-    let lately = neighbourhood(&mut rig.db.reader(), &it, at(30))
+    let lately = neighbourhood(&mut rig.db.reader(), &it, at(30), at(30))
         .await
         .unwrap()
         .lately;

@@ -111,6 +111,7 @@ fn a_policy_is_within_its_ranges() {
             within_s: 9,
             at_most_percent: 101,
             at_once: Some(0),
+            per_minute: Some(10_001),
         },
         conditions: vec![
             ConditionRule {
@@ -149,6 +150,7 @@ fn a_policy_is_within_its_ranges() {
             "policy.fencing.within_s",
             "policy.fencing.at_most_percent",
             "policy.fencing.at_once",
+            "policy.fencing.per_minute",
             "policy.conditions[0].for_s",
             "policy.conditions[1].condition",
             "policy.conditions[2]",

@@ -12,7 +12,17 @@ const HOSTS: usize = 5;
 /// Some hosts of one segment.
 struct Segment {
     hosts: Vec<World>,
-    at_most: u32,
+    /// The names of the permits that were taken and are kept.
+    kept: Vec<String>,
+    /// The minutes in which fences that were not asked for have begun.
+    begun: Vec<String>,
+}
+
+/// What is bounded.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    AtOnce(u32),
+    PerMinute(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -56,12 +66,17 @@ fn is_under_way(world: &World) -> bool {
 }
 
 impl Segment {
-    fn new(at_most: u32) -> Self {
+    fn new(bound: Bound) -> Self {
+        let (at_once, per_minute) = match bound {
+            Bound::AtOnce(at_most) => (Some(at_most), None),
+            Bound::PerMinute(at_most) => (None, Some(at_most)),
+        };
         let policy = SegmentPolicy {
             fencing: FencingPolicy {
                 automatic: true,
                 after_s: 0,
-                at_once: Some(at_most),
+                at_once,
+                per_minute,
                 at_most: 10_000,
                 at_most_percent: 100,
                 ..FencingPolicy::default()
@@ -75,7 +90,8 @@ impl Segment {
         };
         Self {
             hosts: (0..HOSTS).map(host).collect(),
-            at_most,
+            kept: Vec::new(),
+            begun: Vec::new(),
         }
     }
 
@@ -106,25 +122,47 @@ impl Segment {
             hosts: 9,
             under_way: others.clone().filter(|(_, other)| is_running(other)).count() as u64,
             before_it: others.filter(|other| comes_first((other.0, other.1))).count() as u64,
+            begun: self.kept_of_minute(of),
             ..Neighbourhood::default()
         }
+    }
+
+    fn kept_of_minute(&self, of: usize) -> u64 {
+        let world = &self.hosts[of];
+        let name = Permit::name_of_minute(world.state.host.segment_id, world.now);
+        self.kept.iter().filter(|kept| **kept == name).count() as u64
     }
 
     /// Lets something happen to a host. Nothing of it has happened if the database has no permit for what it came to.
     fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) {
         let before = self.hosts[at].clone();
         change(&mut self.hosts[at]);
-        let held = |world: &World| {
-            world
-                .state
-                .operation
-                .as_ref()
-                .map_or(0, |live| live.permits().len())
+        let held = |world: &World| -> Vec<Permit> {
+            let live = world.state.operation.as_ref();
+            live.map_or_else(Vec::new, |live| live.permits().to_vec())
         };
         let had = held(&before);
-        let all: usize = self.hosts.iter().map(held).sum();
-        if held(&self.hosts[at]) > had && all > self.at_most as usize {
+        let taken: Vec<Permit> = held(&self.hosts[at])
+            .into_iter()
+            .filter(|permit| !had.contains(permit))
+            .collect();
+        let all: Vec<Permit> = self.hosts.iter().flat_map(held).collect();
+        let are_there = taken.iter().all(|new| {
+            let others = if new.is_kept {
+                self.kept.iter().filter(|name| **name == new.of).count()
+            } else {
+                all.iter().filter(|permit| permit.of == new.of).count() - 1
+            };
+            others < new.at_most as usize
+        });
+        if !are_there {
             self.hosts[at] = before;
+            return;
+        }
+        let kept = taken.into_iter().filter(|new| new.is_kept);
+        self.kept.extend(kept.map(|new| new.of));
+        if is_under_way(&self.hosts[at]) && !is_under_way(&before) {
+            self.begun.push(self.hosts[at].now.format("%H:%M").to_string());
         }
     }
 
@@ -152,7 +190,7 @@ proptest! {
         at_most in 1..4_u32,
         actions in proptest::collection::vec(action(), 1..120),
     ) {
-        let mut segment = Segment::new(at_most);
+        let mut segment = Segment::new(Bound::AtOnce(at_most));
         for action in &actions {
             segment.act(action);
             let under_way = segment.hosts.iter().filter(|world| is_under_way(world)).count();
@@ -161,12 +199,31 @@ proptest! {
     }
 
     #[test]
-    fn s11_every_host_that_was_held_is_fenced_in_the_end(at_most in 1..4_u32, first in 0..HOSTS) {
-        let mut segment = Segment::new(at_most);
+    fn s11_no_more_fences_that_were_not_asked_for_begin_in_a_minute_than_may(
+        at_most in 1..4_u32,
+        actions in proptest::collection::vec(action(), 1..120),
+    ) {
+        let mut segment = Segment::new(Bound::PerMinute(at_most));
+        for action in &actions {
+            segment.act(action);
+            for minute in &segment.begun {
+                let begun = segment.begun.iter().filter(|other| *other == minute).count();
+                prop_assert!(begun <= at_most as usize, "{begun} of {at_most} at {minute} after {action:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn s11_every_host_that_was_held_is_fenced_in_the_end(
+        bound in (1..4_u32, any::<bool>()).prop_map(|(n, at_once)| if at_once { Bound::AtOnce(n) } else { Bound::PerMinute(n) }),
+        first in 0..HOSTS,
+    ) {
+        let mut segment = Segment::new(bound);
         for step in 0..HOSTS {
             segment.act(&Action::FallSilent((first + step) % HOSTS));
         }
-        for _ in 0..40 {
+        // A minute of the clock may let one host begin.
+        for _ in 0..60 * HOSTS {
             for at in 0..HOSTS {
                 segment.act(&Action::Count(at));
                 segment.act(&Action::Pass(at, 1_000));

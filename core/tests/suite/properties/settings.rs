@@ -148,9 +148,11 @@ fn conditions() -> impl Strategy<Value = Vec<ConditionRule>> {
 
 fn fencing() -> impl Strategy<Value = FencingPolicy> {
     let at_once = proptest::option::weighted(0.3, 1..3_u32);
-    (any::<bool>(), at_once).prop_map(|(automatic, at_once)| FencingPolicy {
+    let per_minute = proptest::option::weighted(0.2, 1..3_u32);
+    (any::<bool>(), at_once, per_minute).prop_map(|(automatic, at_once, per_minute)| FencingPolicy {
         automatic,
         at_once,
+        per_minute,
         ..FencingPolicy::default()
     })
 }

@@ -285,3 +285,27 @@ fn too_many_sources_of_conditions_are_refused() {
     };
     assert!(world.give(more).is_err());
 }
+
+#[test]
+fn a_condition_that_spares_a_host_holds_its_fence_until_it_is_over() {
+    let mut world = up_under(ConditionAction::Spare);
+    deadlocks(&mut world);
+    world.pass(60_000);
+    falls_silent(&mut world);
+    // What a storm would ask is asked later.
+    world.others.lately = 9;
+    world.pass(600_000);
+    let held = world.state.operation.clone().unwrap();
+    assert_eq!((held.status, world.sent.len()), (OperationStatus::Held, 0));
+    assert_eq!(
+        held.detail,
+        "held by condition: the condition KernelDeadlock of the host is True, and spares it as its segment says: DockerHung (released by: the \
+         end of the condition)"
+    );
+    assert_eq!(world.state.host.conditions.holds_scheduling(), None);
+    world.others.lately = 0;
+    recovers(&mut world);
+    world.pass(5_000);
+    world.work_off();
+    assert!(world.is_fenced());
+}

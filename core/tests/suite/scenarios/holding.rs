@@ -41,8 +41,8 @@ fn permits(world: &World) -> &[Permit] {
         .map_or(&[], |operation| operation.permits())
 }
 
-const HELD: &str = "held by at_once: 1 fences of the segment's hosts are under way, and 1 may be at one time (released by: the end of a \
-                    fence of the segment)";
+const HELD: &str = "held by at_once: 1 fence of the segment's hosts is under way; at most 1 may be (released by: the end of a fence of the \
+                    segment)";
 
 #[test]
 fn a_fence_beyond_those_that_may_be_under_way_is_held_and_begins_by_itself() {
@@ -74,6 +74,29 @@ fn a_fence_that_nothing_holds_begins_at_once_with_its_permit() {
 }
 
 #[test]
+fn a_fence_beyond_those_that_may_begin_in_a_minute_begins_in_the_next_one() {
+    let mut policy = one_at_a_time();
+    policy.fencing.at_once = None;
+    policy.fencing.per_minute = Some(2);
+    let mut world = lost_under(power_plan(), policy);
+    world.others.begun = 2;
+    world.pass(30_000);
+    world.expect(&[
+        "15.0 operation.started fence 1",
+        "15.0 operation.held: held by per_minute: 2 fences of the segment's hosts have begun without being asked in this minute; at most 2 may \
+         (released by: the next minute)",
+    ]);
+    assert!(world.state.operation.as_ref().unwrap().is_in_line());
+    // The engine counts those of the next minute.
+    world.others.begun = 0;
+    world.pass(5_000);
+    let segment_id = world.state.host.segment_id;
+    assert_eq!(permits(&world), [Permit::of_minute(segment_id, world.now, 2)]);
+    world.work_off();
+    assert!(world.is_fenced());
+}
+
+#[test]
 fn those_that_fell_silent_earlier_come_first() {
     let mut world = lost_under(power_plan(), one_at_a_time());
     world.others.before_it = 2;
@@ -83,7 +106,7 @@ fn those_that_fell_silent_earlier_come_first() {
     assert!(
         operation
             .detail
-            .contains("0 fences of the segment's hosts are under way, 2 that fell silent earlier come first"),
+            .contains("0 fences of the segment's hosts are under way; at most 1 may be; 2 hosts fell silent earlier and come first"),
         "{}",
         operation.detail
     );
@@ -223,11 +246,11 @@ fn a_fence_that_waits_for_a_person_alone_gives_its_permit_back() {
 fn a_safeguard_says_what_it_would_say_beforehand() {
     let world = lost_under(power_plan(), one_at_a_time());
     let said = rulings(
-        &world.state.policy.fencing,
-        None,
+        &world.state,
         Cause::Silence,
         FailureState::Unreachable,
         world.others,
+        world.now,
     );
     let [ruling] = said.as_slice() else {
         panic!("{said:?}")
@@ -236,12 +259,13 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
         (ruling.safeguard, ruling.verdict),
         (Safeguard::AtOnce, Verdict::Allow)
     );
+    let unbounded = lost_under(power_plan(), ringfence_world::plans::policy());
     let said = rulings(
-        &FencingPolicy::default(),
-        None,
+        &unbounded.state,
         Cause::Silence,
         FailureState::Unreachable,
-        world.others,
+        unbounded.others,
+        unbounded.now,
     );
     assert!(said.is_empty(), "{said:?}");
 }
