@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AttemptId, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome, Parameters, Problem,
-    Resource, SecretReference, TaskResult,
+    AttemptId, CephSurvey, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome, Parameters,
+    Problem, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,8 @@ pub enum DeviceRequest {
     Validate(ValidateRequest),
     /// What state is the device in?
     Check(CheckRequest),
+    /// What would a fence of a host cost the storage behind it?
+    Survey(SurveyRequest),
 }
 
 impl Payload for DeviceRequest {
@@ -115,6 +117,19 @@ pub struct CheckRequest {
     pub budget_ms: u64,
 }
 
+/// A storage to ask what a fence of a host would cost it; nothing is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurveyRequest {
+    /// How to reach it.
+    pub method: FrozenMethod,
+    /// The host, by the name that the storage knows it by.
+    pub host: String,
+    /// Other hosts, by those names, that are FENCED or being fenced: the storage may not have noticed yet.
+    pub gone: Vec<String>,
+    /// Milliseconds after which the answer is not waited for.
+    pub budget_ms: u64,
+}
+
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -128,6 +143,15 @@ pub enum DeviceReply {
     Checked {
         /// What it showed.
         observation: Observation,
+        /// The worker's name.
+        worker: String,
+        /// Milliseconds that it took.
+        took_ms: u64,
+    },
+    /// The storage answered.
+    Surveyed {
+        /// What a fence would cost it.
+        survey: CephSurvey,
         /// The worker's name.
         worker: String,
         /// Milliseconds that it took.

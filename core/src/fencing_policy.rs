@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     FailureState, FencingState, HostState, OperationKind, OperationStatus, Problems, Timestamp,
-    decide::condition_due,
+    decide::condition_due, validate_name,
 };
 
 /// What a segment says of automatic fences.
@@ -31,7 +31,13 @@ pub struct FencingPolicy {
     /// held until the next minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<u32>,
+    /// Methods of the driver `ceph` by name, at most 8: a fence that begins by itself waits until every Ceph that they reach goes on without the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ceph: Vec<String>,
 }
+
+/// Cephs that one segment may name.
+const MAX_CEPHS: usize = 8;
 
 impl Default for FencingPolicy {
     fn default() -> Self {
@@ -43,6 +49,7 @@ impl Default for FencingPolicy {
             at_most_percent: 40,
             at_once: None,
             per_minute: None,
+            ceph: Vec::new(),
         }
     }
 }
@@ -127,6 +134,28 @@ impl FencingPolicy {
                     format!("is {value}; {min} to {max} is allowed"),
                 );
             }
+        }
+        check_cephs(&self.ceph, problems);
+    }
+}
+
+fn check_cephs(names: &[String], problems: &mut Problems) {
+    if names.len() > MAX_CEPHS {
+        let count = names.len();
+        problems.add(
+            "policy.fencing.ceph",
+            format!("has {count} names; at most {MAX_CEPHS} are allowed"),
+        );
+    }
+    for (at, name) in names.iter().enumerate() {
+        let field = format!("policy.fencing.ceph[{at}]");
+        if let Err(problem) = validate_name(&field, name) {
+            problems.0.push(problem);
+        } else if names[..at].contains(name) {
+            problems.add(
+                field,
+                format!("names {name:?} a second time; each name is allowed once"),
+            );
         }
     }
 }

@@ -207,6 +207,8 @@ guards! {
     RecordKeepsDespite,
     /// Nothing begins by itself on a host that is suspended.
     SuspendedBeginsNothing,
+    /// Of a fence that has begun by itself, no step begins before others were asked anew.
+    AsksBeforeEachStep,
     /// Nothing is scheduled on a host with a condition for which its segment says so.
     ConditionHoldsScheduling,
     /// Power that was read as off proves nothing of a host that answered when its fence began, and is seen UP still.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptId, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation, OperationId,
-    Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
+    Opinions, Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -113,11 +113,15 @@ pub enum Input {
         sufficient_sets: Vec<SufficientSet>,
         /// How the hosts of its segment stand.
         around: Neighbourhood,
+        /// What others were asked.
+        opinions: Opinions,
     },
     /// Look again at the safeguards of a fence that they hold.
     LookAgain {
         /// How the hosts of its segment stand.
         around: Neighbourhood,
+        /// What others were asked.
+        opinions: Opinions,
     },
     /// A person says that the host was fenced by hand.
     Confirm {

@@ -36,6 +36,7 @@ mod movable;
 mod name;
 mod observation;
 mod operation;
+mod opinions;
 mod own_device;
 mod permit;
 mod plan;
@@ -69,7 +70,7 @@ pub use boot_watch::{BootSighting, BootSign, BootWatch};
 pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
 pub use by_scope::ByScope;
 pub use census::{Census, Listed, Newcomer, census};
-pub use ceph::{CephMaps, CephSurvey, OsdId, PlacementGroup, ceph_ruling};
+pub use ceph::{CephMaps, CephMonitor, CephOsd, CephPool, CephSurvey, OsdId, PlacementGroup};
 pub use check::{CheckAnswer, CheckOutcome, LastCheck};
 pub use cluster::{ClusterUser, PodToEvict};
 pub use conditions::{
@@ -112,9 +113,10 @@ pub use name::{
 };
 pub use observation::{Observation, ObservedState};
 pub use operation::{
-    Awaits, Cause, EvacuationWork, FenceWork, Operation, OperationKind, OperationStatus, RejoinWork, Stage,
-    Work,
+    Asks, Awaits, Cause, EvacuationWork, FenceWork, Operation, OperationKind, OperationStatus, RejoinWork,
+    Stage, Work,
 };
+pub use opinions::Opinions;
 pub use own_device::target_key;
 pub use permit::Permit;
 pub use plan::{
@@ -129,7 +131,7 @@ pub use record::{Due, Record, Restored, Unfinished};
 pub use refusal::{Refusal, WORD_COUNTS_S};
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
-pub use safeguard::{Held, Ruling, Safeguard, Verdict, rulings};
+pub use safeguard::{Held, Ruling, Safeguard, Verdict, asks_others, rulings};
 pub use segment::{Segment, SegmentPolicy, validate_policy};
 pub use sources::{
     CONTESTED_S, MAX_SOURCES, Report, Seen, SeenBecause, Silence, Source, Sources, WATCHED_GAP_S, Watched,

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, AttemptId, FencingKind, FrozenMethod, Generation, Held, HostId, Movable, OperationId, Permit,
-    PlatformHost, Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus, Timestamp, words,
+    Attempt, AttemptId, FailureState, FencingKind, FrozenMethod, Generation, Held, Host, HostId, Movable,
+    OperationId, Permit, PlatformHost, Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus,
+    Timestamp, words,
 };
 
 /// What an operation is for.
@@ -121,6 +122,14 @@ pub enum Cause {
 words!(Cause);
 
 impl Cause {
+    /// Of an automatic fence: a host that answers is fenced for a condition, and no other host is.
+    pub(crate) fn of_automatic(host: &Host) -> Self {
+        match host.failure_state {
+            FailureState::Up => Self::Condition,
+            FailureState::Unreachable | FailureState::Unknown => Self::Silence,
+        }
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     fn is_request(&self) -> bool {
         *self == Self::Request
@@ -143,9 +152,32 @@ pub struct FenceWork {
     /// The safeguards that hold it, where they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
+    /// The number of its step before which the safeguards were looked at last.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub looked_before: usize,
+    /// It waits between two steps to hear what others say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asks>,
+    /// It has begun by itself, and a person has wanted it since: no safeguard holds it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wanted: bool,
     /// What it has taken to begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permits: Vec<Permit>,
+}
+
+/// What a fence that has begun by itself waits for between two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asks {
+    /// The number of the step before which others are asked.
+    pub before: usize,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_first(step: &usize) -> bool {
+    *step == 0
 }
 
 impl FenceWork {
@@ -158,6 +190,9 @@ impl FenceWork {
             cause: Cause::Request,
             is_held_by_brake: false,
             held: None,
+            looked_before: 0,
+            asks: None,
+            is_wanted: false,
             permits: Vec::new(),
         }
     }
@@ -270,6 +305,11 @@ impl Operation {
     pub fn is_held(&self) -> bool {
         self.fence()
             .is_some_and(|fence| fence.is_held_by_brake || fence.held.is_some())
+    }
+
+    /// Whether it is a fence of which nothing has begun, and nothing begins.
+    pub(crate) fn is_held_before_it_begins(&self) -> bool {
+        self.is_held() && self.fence().is_some_and(|fence| fence.asks.is_none())
     }
 
     /// The safeguards that hold it, if any do.

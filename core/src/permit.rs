@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::opinions::COUNTS_S;
 use crate::{SegmentId, Timestamp};
 
 /// One of a bounded number, held by an operation for as long as it is under way.
@@ -37,6 +38,22 @@ impl Permit {
             at_most,
             is_kept: true,
         }
+    }
+
+    /// To fence a host that carries OSDs of a Ceph that was asked at this time: no other such fence is under way, and none has begun since.
+    pub(crate) fn of_ceph(fsid: &str, asked_at: Timestamp, now: Timestamp) -> Vec<Self> {
+        let permit = |of: String, is_kept| Self {
+            of,
+            at_most: 1,
+            is_kept,
+        };
+        let number = |at: Timestamp| at.timestamp().div_euclid(COUNTS_S);
+        let spans = number(asked_at)..=number(now);
+        let since = spans.map(|span| permit(format!("ceph {fsid} span {span}"), true));
+        [permit(format!("ceph {fsid}"), false)]
+            .into_iter()
+            .chain(since)
+            .collect()
     }
 
     /// The name of those of this minute.

@@ -101,7 +101,7 @@ impl Record {
             && host.in_flight.is_empty()
             && host.suspension.is_none()
             && live.is_none();
-        let is_held = live.is_some_and(Operation::is_held);
+        let is_held = live.is_some_and(Operation::is_held_before_it_begins);
         // A host that fences itself is proven to have done so by the silence of all who have heard it.
         let has_witnesses =
             state.policy.self_fencing_timeout_s.is_some() && host.sources.alive_at().is_some();
@@ -328,7 +328,7 @@ fn together(last: &InFlight) -> InFlight {
 fn unfinished(live: &Operation, host: &Host) -> Option<Unfinished> {
     let is_fenced = host.current_fence().is_some();
     let (plan, is_boot_confirmed) = match &live.work {
-        Work::Fence(_) if live.is_held() => return None,
+        Work::Fence(_) if live.is_held_before_it_begins() => return None,
         Work::Fence(fence) => (Some(plan(live, fence)).filter(|_| !is_fenced), false),
         Work::Rejoin(rejoin) => (None, rejoin.boot_confirmed),
         Work::Evacuation(_) => (None, false),

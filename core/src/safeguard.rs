@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Condition, FailureState, HostState, Neighbourhood, Timestamp, words};
+use crate::{
+    Cause, Condition, FailureState, HostState, Neighbourhood, Operation, Opinions, Timestamp, words,
+};
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
 pub(crate) const LOOK_AGAIN_S: u32 = 5;
@@ -28,6 +30,14 @@ pub enum Safeguard {
 words!(Safeguard);
 
 impl Safeguard {
+    /// Whether others are asked for what it says.
+    pub(crate) fn is_asked(self) -> bool {
+        match self {
+            Self::Ceph => true,
+            Self::Silence | Self::Suspension | Self::Condition | Self::AtOnce | Self::PerMinute => false,
+        }
+    }
+
     /// Whether it only says whose turn it is.
     pub(crate) fn is_line(self) -> bool {
         match self {
@@ -106,6 +116,7 @@ pub fn rulings(
     cause: Cause,
     state: FailureState,
     around: Neighbourhood,
+    opinions: &Opinions,
     now: Timestamp,
 ) -> Vec<Ruling> {
     let policy = &host.policy.fencing;
@@ -115,8 +126,28 @@ pub fn rulings(
     let spared = host.host.conditions.spares().map(|(name, why)| spared(name, why));
     let at_once = policy.at_once.map(|limit| at_once(limit, around));
     let per_minute = policy.per_minute.map(|limit| per_minute(limit, around));
-    let all = [silence, suspended, spared, at_once, per_minute];
-    all.into_iter().flatten().collect()
+    let before = [silence, suspended, spared].into_iter().flatten();
+    let asked = opinions.rulings(&host.policy, now);
+    let line = [at_once, per_minute].into_iter().flatten();
+    before.chain(asked).chain(line).collect()
+}
+
+/// Whether others have to be asked before it can be told whether an automatic fence of the host may begin: nothing else keeps it from it.
+#[must_use]
+pub fn asks_others(state: &HostState, around: Neighbourhood, now: Timestamp) -> bool {
+    let live = state.operation.as_ref().filter(|live| live.status.is_live());
+    let fence = live.and_then(Operation::fence);
+    if fence.is_some_and(|fence| fence.asks.is_some()) {
+        return true;
+    }
+    let held = fence.filter(|fence| fence.held.is_some());
+    let cause = held.map_or_else(|| Cause::of_automatic(&state.host), |fence| fence.cause);
+    let policy = &state.policy.fencing;
+    let seen = state.host.failure_state;
+    let all = rulings(state, cause, seen, around, &Opinions::default(), now);
+    let mut others = all.iter().filter(|ruling| !ruling.safeguard.is_asked());
+    let is_free = others.all(|ruling| !ruling.holds()) && policy.brake(around).is_none();
+    is_free && all.iter().any(|ruling| ruling.safeguard.is_asked())
 }
 
 fn spared(name: &str, condition: &Condition) -> Ruling {

@@ -1,10 +1,10 @@
 //! How the hosts around a host stand: what the storm brake and the safeguards go by.
 
-use ringfence_core::{Host, Neighbourhood, Permit, Timestamp};
+use ringfence_core::{Host, HostId, Neighbourhood, Permit, Timestamp};
 
-use crate::DbError;
-use crate::run::{Run, fetch_optional};
+use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
+use crate::{DbError, hosts};
 
 /// How the hosts of a segment, and those of a cloud, stand; `lately` counts those of the segment that fell silent or were fenced after
 /// `since`, and `begun` those fences that have begun by themselves in the minute of `now`.
@@ -55,4 +55,18 @@ pub async fn neighbourhood(
         before_it: row.count("before_it")?,
         begun: row.count("begun")?,
     })
+}
+
+/// Other hosts that are FENCED or being fenced, in whichever segment, at most `limit`.
+pub async fn hosts_gone_beside(run: &mut impl Run, id: HostId, limit: u32) -> Result<Vec<Host>, DbError> {
+    let sql = concat!(
+        "SELECT ",
+        hosts::columns!(),
+        " FROM hosts WHERE id <> $1
+             AND (fencing_state = 'FENCED'
+                  OR EXISTS (SELECT 1 FROM operations WHERE host_id = hosts.id AND finished_at IS NULL AND kind = 'fence' AND status = 'running'))
+         ORDER BY name LIMIT $2"
+    );
+    let rows = fetch_all(run, sql, args![id.0, limit]).await?;
+    rows.iter().map(hosts::read).collect()
 }

@@ -17,7 +17,7 @@ const ASK_AGAIN: ConstantBuilder = ConstantBuilder::new()
     .with_delay(Duration::from_millis(300))
     .with_max_times(5);
 /// What the way there and back may take beside the device's own time.
-const WAY: Duration = Duration::from_secs(3);
+pub(crate) const WAY: Duration = Duration::from_secs(3);
 
 /// What a device showed.
 #[derive(Clone, Debug)]
@@ -28,6 +28,28 @@ pub struct MethodCheck {
     pub worker: String,
     /// Milliseconds that it took.
     pub took_ms: u64,
+}
+
+/// Why a reply is not what was asked for.
+pub(crate) fn no_answer(reply: DeviceReply) -> EngineError {
+    match reply {
+        DeviceReply::Failed {
+            detail,
+            outcome,
+            worker,
+            ..
+        } => EngineError::DeviceFailed {
+            detail: format!("{detail} (worker {worker})"),
+            is_refused: outcome == Outcome::Refused,
+        },
+        DeviceReply::Busy { worker } => EngineError::DeviceNeeded { worker },
+        DeviceReply::Validated { .. } | DeviceReply::Checked { .. } | DeviceReply::Surveyed { .. } => {
+            EngineError::DeviceFailed {
+                detail: "the worker answered another question".to_owned(),
+                is_refused: false,
+            }
+        }
+    }
 }
 
 impl Engine {
@@ -61,20 +83,7 @@ impl Engine {
                 worker,
                 took_ms,
             }),
-            DeviceReply::Failed {
-                detail,
-                outcome,
-                worker,
-                ..
-            } => Err(EngineError::DeviceFailed {
-                detail: format!("{detail} (worker {worker})"),
-                is_refused: outcome == Outcome::Refused,
-            }),
-            DeviceReply::Busy { worker } => Err(EngineError::DeviceNeeded { worker }),
-            DeviceReply::Validated { .. } => Err(EngineError::DeviceFailed {
-                detail: "the worker answered another question".to_owned(),
-                is_refused: false,
-            }),
+            other => Err(no_answer(other)),
         }
     }
 

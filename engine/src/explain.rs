@@ -86,12 +86,14 @@ impl Engine {
     async fn facts(&self, state: &HostState, plan: Option<&HostPlan>) -> Result<Facts, EngineError> {
         let host = &state.host;
         let around = self.around(state).await?;
+        let opinions = self.opinions(state).await;
         let Some(plan) = plan else {
             return Ok(Facts {
                 plan: None,
                 sufficient_sets: default_sufficient_sets(),
                 methods: BTreeMap::new(),
                 around,
+                opinions,
             });
         };
         Ok(Facts {
@@ -99,6 +101,7 @@ impl Engine {
             sufficient_sets: plan.resolved.sufficient_sets.clone(),
             methods: self.method_facts(host, plan).await?,
             around,
+            opinions,
         })
     }
 

@@ -27,6 +27,7 @@ mod log;
 mod many_reports;
 mod metrics;
 mod observer;
+mod opinions;
 mod pause;
 mod reconcile;
 mod records;

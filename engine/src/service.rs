@@ -21,6 +21,7 @@ use crate::feed::Feed;
 use crate::known_plans::KnownPlans;
 use crate::metrics::Metrics;
 use crate::observer::{self, ObserverConfig};
+use crate::opinions::{self, Asking};
 use crate::records::RecordBook;
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
@@ -107,6 +108,7 @@ pub(crate) struct Shared {
     pub webhooks: Webhooks,
     pub unserved: Unserved,
     pub known_plans: KnownPlans,
+    pub asking: Asking,
     pub records: Option<RecordBook>,
     /// Tells it from all others, also from one with an equal name.
     pub id: String,
@@ -144,6 +146,7 @@ impl Engine {
             webhooks,
             unserved: Unserved::default(),
             known_plans: KnownPlans::default(),
+            asking: Asking::new(),
             records,
             id,
         })))
@@ -219,6 +222,7 @@ impl Engine {
         running.run(self, crate::feed::follow);
         running.run(self, crate::feed::listen);
         running.run(self, crate::relay::clear);
+        running.run(self, opinions::ask);
     }
 }
 

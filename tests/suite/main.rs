@@ -4,6 +4,7 @@
 mod ailing;
 mod api;
 mod cancelling;
+mod ceph;
 mod checks;
 mod clock_set_back;
 mod deploy;

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use ringfence_backends::kubernetes::Cluster;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
-use ringfence_core::{FencingKind, Finding, FrozenMethod, Observation, Outcome, Problem, Timestamp};
+use ringfence_core::{
+    CephSurvey, FencingKind, Finding, FrozenMethod, Observation, Outcome, Problem, Timestamp,
+};
 use url::Url;
 
 use crate::{Secrets, WorkerError};
@@ -62,6 +64,15 @@ impl From<WorkerError> for Report {
     }
 }
 
+/// A host, and those that are gone beside it, by the names that a storage knows them by.
+#[derive(Clone, Copy, Debug)]
+pub struct HostInStorage<'a> {
+    /// The host.
+    pub host: &'a str,
+    /// FENCED, or being fenced.
+    pub gone: &'a [String],
+}
+
 /// Speaks to devices of one sort.
 ///
 /// A driver has stopped for good before its budget ends: its children are dead and reaped, its requests dropped. Dropping a
@@ -85,6 +96,22 @@ pub trait Driver: Send + Sync {
         secrets: &Secrets,
         budget: Duration,
     ) -> Result<Observation, WorkerError>;
+
+    /// What a fence of a host would cost the storage that a method reaches, and changes nothing. Hosts that are `gone` are FENCED or being fenced. The errors are
+    /// those of [`Driver::observe`].
+    async fn survey(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        about: HostInStorage<'_>,
+        budget: Duration,
+    ) -> Result<CephSurvey, WorkerError> {
+        let _ = (secrets, about, budget);
+        let driver = &method.driver;
+        Err(WorkerError::refused(format!(
+            "driver {driver} cannot tell what a fence would cost"
+        )))
+    }
 
     /// What is wrong with parameters, as far as it can be known on this machine without the device.
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem>;

@@ -18,7 +18,7 @@ mod runtime;
 mod secrets;
 mod text;
 
-pub use driver::{Clock, Driver, DriverSettings, Report};
+pub use driver::{Clock, Driver, DriverSettings, HostInStorage, Report};
 pub use drivers::{Ceph, FenceAgent, Ipmi, Redfish, Simulated, catalogue};
 pub use error::WorkerError;
 pub use registry::Drivers;

@@ -125,19 +125,20 @@ fn source_lines(policy: &str) -> String {
 
 /// The names of the packages that would be installed with a package, with the package itself. Missing lists are fetched first, where this
 /// process may do that.
-pub fn would_install(package: &str, folder: &Path) -> Result<Vec<String>, XtaskError> {
-    let names = simulate(package)?;
+pub fn would_install(packages: &[&str], folder: &Path) -> Result<Vec<String>, XtaskError> {
+    let names = simulate(packages)?;
     if !names.is_empty() || !may_install() {
         return Ok(names);
     }
     apt(&["update"], &[], folder, folder)?;
-    simulate(package)
+    simulate(packages)
 }
 
-fn simulate(package: &str) -> Result<Vec<String>, XtaskError> {
-    let program = format!("apt-get --simulate install {package}");
+fn simulate(packages: &[&str]) -> Result<Vec<String>, XtaskError> {
+    let program = format!("apt-get --simulate install {}", packages.join(" "));
     let done = Command::new("apt-get")
-        .args(["--simulate", "install", "--no-install-recommends", package])
+        .args(["--simulate", "install", "--no-install-recommends"])
+        .args(packages)
         .stdin(Stdio::null())
         .output();
     let done = done.map_err(not_started(&program))?;

@@ -10,8 +10,8 @@ use crate::say::say;
 use crate::workspace::Workspace;
 use crate::{apt, deb};
 
-/// With what it needs it has nearly all. The monitor needs no more.
-const OSD: &str = "ceph-osd";
+/// With what they need they have nearly all. The monitor needs no more.
+const DAEMONS: [&str; 2] = ["ceph-osd", "ceph-mgr"];
 const MONITOR: &str = "ceph-mon";
 /// The beginnings of the names of packages with programs, libraries and modules. The others are tools for disks.
 const NEEDED: [&str; 3] = ["ceph-", "lib", "python3-"];
@@ -55,7 +55,7 @@ pub fn provide(workspace: &Workspace) -> Result<Ceph, XtaskError> {
 }
 
 fn unpacked(folder: &Path) -> Result<PathBuf, XtaskError> {
-    let mut packages = apt::would_install(OSD, folder)?;
+    let mut packages = apt::would_install(&DAEMONS, folder)?;
     packages.retain(|name| NEEDED.iter().any(|beginning| name.starts_with(beginning)));
     packages.push(MONITOR.to_owned());
     let names: Vec<_> = packages.iter().map(String::as_str).collect();
@@ -64,7 +64,7 @@ fn unpacked(folder: &Path) -> Result<PathBuf, XtaskError> {
         return Ok(root);
     }
     Err(XtaskError::Absent {
-        program: "apt-get download ceph-osd",
+        program: "apt-get download ceph-osd ceph-mgr",
         what: "where all programs of Ceph are",
     })
 }

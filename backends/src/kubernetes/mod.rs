@@ -15,6 +15,7 @@ mod objects;
 mod pod;
 mod preflight;
 mod rights;
+mod rook;
 mod secrets;
 mod settings;
 mod sightings;

@@ -462,6 +462,7 @@ pub struct Fencing {
     pub at_most_percent: u32,
     pub at_once: Option<u32>,
     pub per_minute: Option<u32>,
+    pub ceph: Vec<String>,
 }
 
 /// What is done about a condition of a host.

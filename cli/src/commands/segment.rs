@@ -64,7 +64,8 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2 or per_minute=4; may be repeated
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4 or ceph=METHOD,METHOD; may be
+    /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
     /// What is done about a condition of a host, as in KernelDeadlock=hold_scheduling or KernelDeadlock=fence,for_s=120,status=True; may be
@@ -113,22 +114,27 @@ fn zone_or_none(text: &str) -> Result<Value, String> {
 fn evacuation_field(text: &str) -> Result<(String, Value), CliError> {
     let Pair { key, value } = pair(text)?;
     let value = match key.as_str() {
-        "spare_hosts" => value
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .collect::<Vec<_>>()
-            .into(),
+        "spare_hosts" => names(&value),
         "metadata_key" | "priority_key" | "workloads" => value.into(),
         _ => serde_json::from_str(&value).unwrap_or_else(|_| value.into()),
     };
     Ok((key, value))
 }
 
-/// A field of the policy for automatic fences: true or false, a number, or none.
+fn names(listed: &str) -> Value {
+    let names = listed.split(',').map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// The field with the Cephs that are asked.
+const CEPH: &str = "ceph";
+
+/// A field of the policy for automatic fences: true or false, a number, names, or none.
 fn fencing_field(text: &str) -> Result<(String, Value), CliError> {
     let Pair { key, value } = pair(text)?;
     let value = match value.as_str() {
+        "none" if key == CEPH => names(""),
+        listed if key == CEPH => names(listed),
         "none" => Value::Null,
         other => serde_json::from_str(other).unwrap_or_else(|_| other.into()),
     };
@@ -243,14 +249,17 @@ fn fencing(policy: &Policy) -> String {
     }
     let at_once = fencing.at_once.map(|fences| format!(", {fences} at once"));
     let per_minute = fencing.per_minute.map(|fences| format!(", {fences} per minute"));
+    let ceph = Some(fencing.ceph.join(", ")).filter(|names| !names.is_empty());
+    let ceph = ceph.map(|names| format!(", where Ceph goes on without the host ({names})"));
     format!(
-        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}",
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}{}",
         fencing.after_s,
         fencing.at_most,
         fencing.within_s,
         fencing.at_most_percent,
         at_once.unwrap_or_default(),
-        per_minute.unwrap_or_default()
+        per_minute.unwrap_or_default(),
+        ceph.unwrap_or_default()
     )
 }
 

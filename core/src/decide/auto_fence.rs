@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Cause, Condition, EventKind, FailureState, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId,
-    OperationStatus, Permit, Reply, Safeguard, SufficientSet, Work, fence_due,
+    Cause, Condition, EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId,
+    OperationStatus, Opinions, Permit, Reply, Safeguard, SufficientSet, Work, fence_due,
 };
 
 use super::conditions::unanswered;
@@ -29,19 +29,24 @@ pub(super) fn auto_fence(
     id: OperationId,
     resolved: Resolved,
     around: Neighbourhood,
+    opinions: &Opinions,
 ) -> Reply {
     if fence_due(&draft.state).is_none_or(|due| due > draft.now) {
         return Reply::AlreadySo;
     }
-    let cause = cause(draft);
-    let holding = held::holding(draft, cause, around);
+    let cause = Cause::of_automatic(&draft.state.host);
+    let holding = held::holding(draft, cause, around, opinions);
     // A person has said already that the host is to be left alone: the storm brake asks when that is over.
     let is_left_alone = holding
         .iter()
         .any(|ruling| matches!(ruling.safeguard, Safeguard::Suspension | Safeguard::Condition));
     let brake = brake(draft, around).filter(|_| !is_left_alone);
     let is_free = brake.is_none() && holding.is_empty();
-    let permits = if is_free { held::permits(draft) } else { Vec::new() };
+    let permits = if is_free {
+        held::permits(draft, opinions)
+    } else {
+        Vec::new()
+    };
     let operation = new_operation(draft, id, resolved, (cause, permits));
     fence::supersede(draft);
     draft.begin(operation);
@@ -92,17 +97,10 @@ fn without_plan(
     }
 }
 
-/// A host that answers is fenced for a condition, and no other host is.
-fn cause(draft: &Draft) -> Cause {
-    match draft.state.host.failure_state {
-        FailureState::Up => Cause::Condition,
-        FailureState::Unreachable | FailureState::Unknown => Cause::Silence,
-    }
-}
-
 fn reason(draft: &Draft) -> String {
     let host = &draft.state.host;
-    if let (Cause::Condition, Some((source, name, condition))) = (cause(draft), unanswered(host)) {
+    if let (Cause::Condition, Some((source, name, condition))) = (Cause::of_automatic(host), unanswered(host))
+    {
         let Condition {
             status,
             since,

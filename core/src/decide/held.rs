@@ -5,23 +5,36 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::safeguard::{LOOK_AGAIN_S, rulings};
 use crate::{
-    Cause, EventKind, Held, Neighbourhood, Operation, OperationStatus, Permit, Reply, Ruling, Timestamp, Work,
+    Asks, Cause, EventKind, FenceWork, Held, Neighbourhood, Operation, OperationStatus, Opinions, Permit,
+    Reply, Ruling, Timestamp, Work,
 };
 
-use super::draft::after_s;
-use super::{Draft, auto_fence};
+use super::draft::{after_ms, after_s};
+use super::{AUTO_FENCE_AGAIN_MS, Draft, auto_fence};
 
 /// Those that hold an automatic fence of the host.
-pub(super) fn holding(draft: &Draft, cause: Cause, around: Neighbourhood) -> Vec<Ruling> {
+pub(super) fn holding(
+    draft: &Draft,
+    cause: Cause,
+    around: Neighbourhood,
+    opinions: &Opinions,
+) -> Vec<Ruling> {
     let host = &draft.state.host;
-    let all = rulings(&draft.state, cause, host.failure_state, around, draft.now);
+    let all = rulings(
+        &draft.state,
+        cause,
+        host.failure_state,
+        around,
+        opinions,
+        draft.now,
+    );
     all.into_iter()
         .filter(|ruling| ruling.holds() && on(Guard::SafeguardsHold))
         .collect()
 }
 
 /// What a fence takes that begins now.
-pub(super) fn permits(draft: &Draft) -> Vec<Permit> {
+pub(super) fn permits(draft: &Draft, opinions: &Opinions) -> Vec<Permit> {
     let policy = &draft.state.policy.fencing;
     let segment_id = draft.state.host.segment_id;
     let at_once = policy
@@ -30,7 +43,10 @@ pub(super) fn permits(draft: &Draft) -> Vec<Permit> {
     let per_minute = policy
         .per_minute
         .map(|at_most| Permit::of_minute(segment_id, draft.now, at_most));
-    let all = at_once.into_iter().chain(per_minute);
+    let all = at_once
+        .into_iter()
+        .chain(per_minute)
+        .chain(opinions.permits(draft.now));
     all.filter(|_| on(Guard::FenceTakesPermit)).collect()
 }
 
@@ -68,11 +84,15 @@ fn told(by: &[Ruling]) -> String {
 
 /// Begins it if nothing holds it any more. Too much may have failed meanwhile: then a person is asked. Its segment may not want it any more:
 /// then it ends.
-pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood) -> Reply {
+pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Opinions) -> Reply {
     if look_due(draft.live()).is_none_or(|due| due > draft.now) {
         return Reply::AlreadySo;
     }
-    if !draft.state.policy.fencing.automatic {
+    let Some(fence) = draft.live().and_then(Operation::fence) else {
+        return Reply::AlreadySo;
+    };
+    let (cause, is_midway) = (fence.cause, fence.asks.is_some());
+    if !draft.state.policy.fencing.automatic && !is_midway {
         draft.end(
             OperationStatus::Cancelled,
             "the segment fences no host by itself any more".to_owned(),
@@ -80,27 +100,96 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood) -> Reply {
         draft.state.host.is_silence_answered = false;
         return Reply::Done;
     }
-    let cause = draft
-        .live()
-        .and_then(Operation::fence)
-        .map_or(Cause::Silence, |fence| fence.cause);
-    let by = holding(draft, cause, around);
-    if !by.is_empty() {
+    let mut by = holding(draft, cause, around, opinions);
+    if is_midway {
+        // It has begun: what held its beginning holds it no more.
+        let is_fenced = draft.state.host.current_fence().is_some();
+        by.retain(|ruling| ruling.safeguard.is_asked() && !is_fenced);
+    }
+    let is_held = draft.live().is_some_and(Operation::is_held);
+    if !by.is_empty() && is_held {
         look_on(draft, by);
+    } else if !by.is_empty() {
+        hold(draft, by);
+    } else if is_midway {
+        go_on_with_next(draft, is_held);
     } else if let Some(why) = auto_fence::brake(draft, around) {
         set_held(draft, None);
         auto_fence::ask(draft, &why);
     } else {
+        let taken = permits(draft, opinions);
+        if let Some(fence) = fence_of(draft) {
+            fence.permits = taken;
+        }
         release(draft);
     }
     Reply::Done
 }
 
+/// Whether a fence that has begun by itself has to wait before this step: others are asked before each, for what they say may have changed. A host that is FENCED is not
+/// waited for: its workloads may be started elsewhere by then.
+pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation, step: usize) -> bool {
+    let now = draft.now;
+    let is_bound = !draft.state.policy.fencing.ceph.is_empty()
+        && draft.state.host.current_fence().is_none()
+        && on(Guard::AsksBeforeEachStep);
+    let Work::Fence(fence) = &mut operation.work else {
+        return false;
+    };
+    if !is_bound || fence.cause == Cause::Request || fence.is_wanted || fence.looked_before >= step {
+        fence.asks = None;
+        return false;
+    }
+    let asks = *fence.asks.get_or_insert(Asks {
+        before: step,
+        since: now,
+    });
+    "waiting for what others say before its next step".clone_into(&mut operation.detail);
+    draft.wake(if asks.since == now {
+        now
+    } else {
+        after_ms(now, AUTO_FENCE_AGAIN_MS)
+    });
+    true
+}
+
+/// A person wants the live fence: others are not asked about its next steps.
+pub(super) fn wanted(draft: &mut Draft) {
+    if let Some(fence) = fence_of(draft) {
+        fence.is_wanted = fence.cause != Cause::Request;
+        fence.asks = None;
+    }
+}
+
+/// What others say does not hold its next step.
+fn go_on_with_next(draft: &mut Draft, is_held: bool) {
+    if let Some(fence) = fence_of(draft)
+        && let Some(asks) = fence.asks.take()
+    {
+        fence.looked_before = asks.before;
+    }
+    if is_held {
+        release(draft);
+    }
+}
+
+fn fence_of(draft: &mut Draft) -> Option<&mut FenceWork> {
+    match draft.state.operation.as_mut().map(|live| &mut live.work) {
+        Some(Work::Fence(fence)) => Some(fence),
+        _ => None,
+    }
+}
+
 /// When the safeguards of a live operation are looked at again, if they hold it.
 #[must_use]
 pub fn look_due(live: Option<&Operation>) -> Option<Timestamp> {
-    let held = live?.fence()?.held.as_ref()?;
-    Some(after_s(held.looked_at, LOOK_AGAIN_S))
+    let fence = live
+        .filter(|live| live.status.is_live() && live.paused.is_none())?
+        .fence()?;
+    match &fence.held {
+        Some(held) => Some(after_s(held.looked_at, LOOK_AGAIN_S)),
+        None => fence.asks.map(|asks| asks.since),
+    }
 }
 
 fn look_on(draft: &mut Draft, by: Vec<Ruling>) {
@@ -121,7 +210,7 @@ fn look_on(draft: &mut Draft, by: Vec<Ruling>) {
 }
 
 fn release(draft: &mut Draft) {
-    let (now, taken) = (draft.now, permits(draft));
+    let now = draft.now;
     set_held(draft, None);
     let Some(operation) = draft.state.operation.as_mut() else {
         return;
@@ -129,9 +218,6 @@ fn release(draft: &mut Draft) {
     operation.status = OperationStatus::Running;
     operation.detail = "no safeguard holds it any more".to_owned();
     operation.updated_at = now;
-    if let Work::Fence(fence) = &mut operation.work {
-        fence.permits = taken;
-    }
     let data = json!({
         "operation_id": operation.id,
         "kind": operation.kind(),
@@ -142,7 +228,7 @@ fn release(draft: &mut Draft) {
 }
 
 fn set_held(draft: &mut Draft, held: Option<Held>) {
-    if let Some(Work::Fence(fence)) = draft.state.operation.as_mut().map(|live| &mut live.work) {
+    if let Some(fence) = fence_of(draft) {
         fence.held = held;
     }
 }

@@ -86,14 +86,15 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             plan,
             sufficient_sets,
             around,
+            opinions,
         } => {
             let resolved = auto_fence::Resolved {
                 plan,
                 sufficient_sets,
             };
-            auto_fence::auto_fence(draft, operation_id, resolved, around)
+            auto_fence::auto_fence(draft, operation_id, resolved, around, &opinions)
         }
-        Input::LookAgain { around } => held::look_again(draft, around),
+        Input::LookAgain { around, opinions } => held::look_again(draft, around, &opinions),
         Input::Confirm {
             operation_id,
             generation,

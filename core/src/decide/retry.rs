@@ -6,7 +6,7 @@ use crate::{
     Actor, EventKind, FencingKind, OperationId, OperationStatus, Refusal, Reply, TaskStatus, Undoing, Work,
 };
 
-use super::{Draft, evacuation, pause, proof};
+use super::{Draft, evacuation, held, pause, proof};
 
 pub(super) fn retry(
     draft: &mut Draft,
@@ -31,6 +31,7 @@ pub(super) fn retry(
         json!({ "operation_id": id, "reason": reason, "by": actor.name }),
     );
     let why = format!("tried again by {}: {reason}", actor.name);
+    held::wanted(draft);
     if !pause::wanted(draft, &why) {
         pause::holds_no_more(draft);
         restart(draft, &why);
@@ -76,6 +77,8 @@ pub(super) fn restart(draft: &mut Draft, why: &str) {
     if let Work::Fence(fence) = &mut operation.work {
         fence.is_held_by_brake = false;
         fence.held = None;
+        fence.looked_before = 0;
+        fence.asks = None;
     }
     why.clone_into(&mut operation.detail);
     operation.round = operation.round.saturating_add(1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{LastCheck, Neighbourhood, ResolvedPlan, SufficientSet};
+use crate::{LastCheck, Neighbourhood, Opinions, ResolvedPlan, SufficientSet};
 
 /// What is known beside the host itself.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Facts {
     pub methods: BTreeMap<String, MethodFacts>,
     /// How the hosts of its segment stand.
     pub around: Neighbourhood,
+    /// What others were asked.
+    pub opinions: Opinions,
 }
 
 /// What was found out about a method, for one host.

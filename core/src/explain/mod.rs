@@ -59,6 +59,7 @@ impl<'a> Explanation<'a> {
                 Cause::Silence,
                 FailureState::Unreachable,
                 facts.around,
+                &facts.opinions,
                 now,
             ),
             platform: platform_of(state),

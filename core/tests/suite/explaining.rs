@@ -44,6 +44,7 @@ pub fn facts(plan: &FrozenPlan) -> Facts {
             hosts: 10,
             ..Neighbourhood::default()
         },
+        opinions: Opinions::default(),
     }
 }
 

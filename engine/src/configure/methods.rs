@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use ringfence_bus::{DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{
-    DEFAULT_ZONE, Method, MethodId, MethodTimes, Outcome, Parameters, Problems, Resource, SecretReference,
+    DEFAULT_ZONE, Method, MethodId, MethodTimes, Parameters, Problems, Resource, SecretReference, Segment,
     Timestamp, validate_method,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
 
 use super::{check_revision, require_written};
-use crate::devices::VALIDATE_TIMEOUT;
+use crate::devices::{VALIDATE_TIMEOUT, no_answer};
 use crate::host_plan::method_names;
 use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
@@ -19,6 +19,8 @@ use crate::{Context, Engine, EngineError, Receipt};
 
 /// The most plans that are looked through.
 const MAX_PLANS: u32 = 10_000;
+/// The most segments that are looked through.
+const MAX_SEGMENTS: u32 = 10_000;
 
 #[derive(Clone, Debug)]
 pub struct MethodDraft {
@@ -69,6 +71,8 @@ impl Engine {
         check_revision(revision, known.revision)?;
         if method.name != known.name || method.resource != known.resource {
             self.refuse_if_planned(&known.name).await?;
+        } else if method.driver != known.driver {
+            self.refuse_if_asked(&known.name).await?;
         }
         let mut tx = self.0.db.begin().await?;
         let is_written = ringfence_db::update_method(&mut tx, &method, known.revision)
@@ -123,14 +127,7 @@ impl Engine {
             .await?
         {
             DeviceReply::Validated { problems } => Ok(Problems(problems).into_result()?),
-            DeviceReply::Failed { detail, outcome, .. } => Err(EngineError::DeviceFailed {
-                detail,
-                is_refused: outcome == Outcome::Refused,
-            }),
-            DeviceReply::Checked { .. } | DeviceReply::Busy { .. } => Err(EngineError::DeviceFailed {
-                detail: "the worker answered another question".to_owned(),
-                is_refused: false,
-            }),
+            other => Err(no_answer(other)),
         }
     }
 
@@ -140,6 +137,18 @@ impl Engine {
             Some(plan) => Err(EngineError::InUse(format!(
                 "method {method:?} is named by plan {:?}",
                 plan.name
+            ))),
+            None => self.refuse_if_asked(method).await,
+        }
+    }
+
+    async fn refuse_if_asked(&self, method: &str) -> Result<(), EngineError> {
+        let segments = ringfence_db::list_segments(&mut self.0.db.reader(), MAX_SEGMENTS).await?;
+        let asks = |segment: &&Segment| segment.policy.fencing.ceph.iter().any(|name| name == method);
+        match segments.iter().find(asks) {
+            Some(segment) => Err(EngineError::InUse(format!(
+                "method {method:?} is named by policy.fencing.ceph of segment {:?}",
+                segment.name
             ))),
             None => Ok(()),
         }

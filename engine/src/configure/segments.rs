@@ -13,6 +13,8 @@ use crate::{Context, Engine, EngineError, Receipt};
 
 /// The longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1000;
+/// The driver that can tell what a fence would cost.
+const CEPH: &str = "ceph";
 
 #[derive(Clone, Debug)]
 pub struct SegmentDraft {
@@ -27,7 +29,7 @@ pub struct SegmentDraft {
 impl Engine {
     /// Adds a segment.
     pub async fn create_segment(&self, draft: SegmentDraft, by: &Context) -> Result<Segment, EngineError> {
-        check_segment(&draft)?;
+        self.check_segment(&draft).await?;
         let now = self.0.clock.now();
         let segment = Segment {
             id: SegmentId(new_id()),
@@ -67,6 +69,24 @@ impl Engine {
         }
     }
 
+    async fn check_segment(&self, draft: &SegmentDraft) -> Result<(), EngineError> {
+        check_draft(draft)?;
+        let mut problems = Problems::default();
+        for (at, name) in draft.policy.fencing.ceph.iter().enumerate() {
+            let known = ringfence_db::method(&mut self.0.db.reader(), name).await?;
+            let why = match known {
+                None => "no method has this name".to_owned(),
+                Some(method) if method.driver != CEPH => format!("its driver is {}", method.driver),
+                Some(_) => continue,
+            };
+            problems.add(
+                format!("policy.fencing.ceph[{at}]"),
+                format!("is {name:?}, and {why}; the name of a method of driver {CEPH} is allowed"),
+            );
+        }
+        Ok(problems.into_result()?)
+    }
+
     async fn add_segment(&self, segment: &Segment, by: &Context) -> Result<(), EngineError> {
         let mut tx = self.0.db.begin().await?;
         ringfence_db::insert_segment(&mut tx, segment)
@@ -86,7 +106,7 @@ impl Engine {
         revision: Option<u64>,
         by: &Context,
     ) -> Result<Segment, EngineError> {
-        check_segment(&draft)?;
+        self.check_segment(&draft).await?;
         let known = self.segment_or_default(Some(id)).await?;
         check_revision(revision, known.revision)?;
         let segment = Segment {
@@ -146,7 +166,7 @@ impl Engine {
     }
 }
 
-fn check_segment(draft: &SegmentDraft) -> Result<(), Problems> {
+fn check_draft(draft: &SegmentDraft) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if let Err(problem) = validate_name("name", &draft.name) {
         problems.0.push(problem);

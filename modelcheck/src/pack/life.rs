@@ -143,6 +143,7 @@ fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {
         told_boot,
         queues: _,
         others: _,
+        opinions: _,
         ids: _,
     } = world;
     self::state(p, state);

@@ -54,7 +54,10 @@ fn work(p: &mut Packer, work: &Work) {
             cause,
             is_held_by_brake,
             held,
-            // There is one host.
+            // There is one host, and no others are asked about it.
+            looked_before: _,
+            asks: _,
+            is_wanted: _,
             permits: _,
         }) => {
             p.byte(0);

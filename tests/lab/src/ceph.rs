@@ -1,6 +1,6 @@
-//! A real Ceph on loopback: one monitor, one OSD that keeps its objects in memory, and clients that write.
+//! A real Ceph on loopback: one monitor, OSDs that keep their objects in memory, and clients that write.
 //!
-//! There is no manager: it only counts, and neither objects nor blocklists need it.
+//! There is a manager only where placement groups are counted: neither objects nor blocklists need it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -23,19 +23,22 @@ const WRITES_FOR_S: &str = "300";
 const POOL: &str = "volumes";
 const ADMIN: &str = "client.admin";
 const FSID: &str = "5bca1b2e-6a50-4c0b-a4b1-2a7c2f1a6c35";
-const OSD: &str = "5bca1b2e-6a50-4c0b-a4b1-2a7c2f1a6c36";
-/// The users with their rights.
+const MANAGER: &str = "mgr.x";
+/// The users with their rights, beside those of OSDs.
 const USERS: [(&str, &[(&str, &str)]); 4] = [
     ("mon.", &[("mon", "allow *")]),
     (
         ADMIN,
         &[("mon", "allow *"), ("osd", "allow *"), ("mgr", "allow *")],
     ),
-    ("osd.0", &[("mon", "allow profile osd"), ("osd", "allow *")]),
+    (MANAGER, &[("mon", "allow profile mgr"), ("osd", "allow *")]),
     // For a driver that fences: it sees the cluster, and acts on the blocklist alone.
     (
         Ceph::FENCING_USER,
-        &[("mon", "allow r, allow command \"osd blocklist\"")],
+        &[
+            ("mon", "allow r, allow command \"osd blocklist\""),
+            ("mgr", "allow r"),
+        ],
     ),
 ];
 
@@ -47,9 +50,10 @@ pub struct CephPrograms {
 
 impl CephPrograms {
     /// The names of the programs.
-    pub const NAMES: [&str; 6] = [
+    pub const NAMES: [&str; 7] = [
         "ceph",
         "ceph-authtool",
+        "ceph-mgr",
         "ceph-mon",
         "ceph-osd",
         "monmaptool",
@@ -102,7 +106,8 @@ impl CephPrograms {
 /// A cluster with one pool.
 #[derive(Debug)]
 pub struct Ceph {
-    osd: Leash,
+    osds: Vec<Option<Leash>>,
+    manager: Option<Leash>,
     monitor: Leash,
     programs: CephPrograms,
     port: u16,
@@ -115,14 +120,36 @@ impl Ceph {
     /// The address of all clients.
     pub const ADDRESS: &str = "127.0.0.1";
 
-    /// Starts a cluster and waits until it takes writes.
+    /// Starts a cluster with one OSD and waits until it takes writes.
     ///
     /// # Errors
     /// If a program is missing, or the cluster does not take a write within a minute.
     pub fn start(programs: &CephPrograms) -> Result<Self, LabError> {
+        let cluster = Self::without_pool(programs, &["here"])?;
+        cluster.ceph(&["osd", "pool", "create", POOL, "1"])?;
+        cluster.until_written("first")?;
+        Ok(cluster)
+    }
+
+    /// Starts a cluster with an OSD on each of these hosts, and a manager. Its pool has a copy on each host, and takes writes with all of them but one. Waits until all
+    /// placement groups are active and clean.
+    ///
+    /// # Errors
+    /// If a program is missing, or they are not within a minute.
+    pub fn start_on(programs: &CephPrograms, hosts: &[&str]) -> Result<Self, LabError> {
+        let mut cluster = Self::without_pool(programs, hosts)?;
+        cluster.home.make_folder(MANAGER)?;
+        cluster.manager = Some(cluster.tools().start("ceph-mgr", "x", &[])?);
+        cluster.ceph(&["osd", "pool", "create", POOL, "8"])?;
+        cluster.until_written("first")?;
+        cluster.until("all placement groups are active and clean", Self::is_clean)?;
+        Ok(cluster)
+    }
+
+    fn without_pool(programs: &CephPrograms, hosts: &[&str]) -> Result<Self, LabError> {
         let home = Home::new("ceph")?;
         let port = free_tcp_port()?;
-        home.write("ceph.conf", &configuration(&home, port, programs))?;
+        home.write("ceph.conf", &configuration(&home, port, programs, hosts.len()))?;
         home.write(
             "client.conf",
             &format!("[global]\nmon host = v2:127.0.0.1:{port}\n"),
@@ -132,30 +159,88 @@ impl Ceph {
             home: &home,
         };
         tools.write_program()?;
-        tools.make_keyring()?;
+        // One OSD can be added.
+        tools.make_keyring(hosts.len() + 1)?;
         tools.make_monitor(port)?;
-        let monitor = tools.start("ceph-mon", "a")?;
+        let monitor = tools.start("ceph-mon", "a", &[])?;
         wait_ready(
             "ceph-mon",
             &monitor,
-            &home.join("ceph-mon.log"),
+            &home.join("ceph-mon-a.log"),
             READY_LIMIT,
             || is_open(port),
         )?;
-        tools.ceph(&["osd", "new", OSD])?;
-        home.make_folder("osd.0")?;
-        tools.run("ceph-osd", &["-i", "0", "--mkfs", "--osd-uuid", OSD])?;
-        let osd = tools.start("ceph-osd", "0")?;
-        tools.ceph(&["osd", "pool", "create", POOL, "1"])?;
-        let cluster = Self {
-            osd,
+        let mut osds = Vec::new();
+        for (id, host) in hosts.iter().enumerate() {
+            osds.push(Some(tools.make_osd(id, host)?));
+        }
+        Ok(Self {
+            osds,
+            manager: None,
             monitor,
             programs: programs.clone(),
             port,
             home,
-        };
-        cluster.until_written("first")?;
-        Ok(cluster)
+        })
+    }
+
+    /// Kills an OSD, as its host's end would. What it had in memory is gone.
+    pub fn kill_osd(&mut self, id: usize) {
+        self.osds[id] = None;
+    }
+
+    /// Adds an OSD on a host, as where those of a lost host are made anew, and marks the lost one as out. Waits until all placement groups are active and clean.
+    ///
+    /// # Errors
+    /// If a program fails, or they are not within a minute.
+    pub fn replace_osd(&mut self, lost: usize, host: &str) -> Result<(), LabError> {
+        let osd = self.tools().make_osd(self.osds.len(), host)?;
+        self.osds.push(Some(osd));
+        self.ceph(&["osd", "out", &lost.to_string()])?;
+        self.until("all placement groups are active and clean", Self::is_clean)
+    }
+
+    /// Whether Ceph sees the OSD down.
+    ///
+    /// # Errors
+    /// If `ceph` fails.
+    pub fn is_down(&self, osd: usize) -> Result<bool, LabError> {
+        let told = self.ceph(&["osd", "dump"])?;
+        let name = format!("osd.{osd} down");
+        Ok(told.lines().any(|line| line.starts_with(&name)))
+    }
+
+    /// Whether all placement groups are active and clean.
+    ///
+    /// # Errors
+    /// If `ceph` fails.
+    pub fn is_clean(&self) -> Result<bool, LabError> {
+        let groups = self.ceph(&["pg", "dump", "pgs_brief"])?;
+        let mut states = groups
+            .lines()
+            .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+            .peekable();
+        Ok(states.peek().is_some() && states.all(|line| line.contains("active+clean")))
+    }
+
+    /// Makes the manager accept connections and answer nothing.
+    ///
+    /// # Errors
+    /// If the signal could not be sent.
+    pub fn silence_manager(&self) -> Result<(), LabError> {
+        self.manager
+            .iter()
+            .try_for_each(|manager| manager.signal(Signal::SIGSTOP))
+    }
+
+    /// Makes a silenced manager answer again.
+    ///
+    /// # Errors
+    /// If the signal could not be sent.
+    pub fn wake_manager(&self) -> Result<(), LabError> {
+        self.manager
+            .iter()
+            .try_for_each(|manager| manager.signal(Signal::SIGCONT))
     }
 
     /// The program `ceph`, which finds its libraries by itself.
@@ -182,6 +267,14 @@ impl Ceph {
     /// If the cluster does not tell it.
     pub fn keyring(&self) -> Result<String, LabError> {
         self.ceph(&["auth", "get", Self::FENCING_USER])
+    }
+
+    /// A file with the keyring of the user that fences.
+    ///
+    /// # Errors
+    /// If the cluster does not tell it, or it cannot be written.
+    pub fn keyring_file(&self) -> Result<PathBuf, LabError> {
+        self.home.write("ringfence.keyring", &self.keyring()?)
     }
 
     /// Runs `ceph` as administrator; returns what it prints.
@@ -256,16 +349,24 @@ impl Ceph {
     }
 
     fn until_written(&self, object: &str) -> Result<(), LabError> {
+        self.until("a write is taken", |cluster| cluster.writes(object))
+    }
+
+    fn until(
+        &self,
+        what: &'static str,
+        is_so: impl Fn(&Self) -> Result<bool, LabError>,
+    ) -> Result<(), LabError> {
         let begun = Instant::now();
-        while begun.elapsed() < READY_LIMIT && self.osd.is_running() {
-            if self.writes(object)? {
+        while begun.elapsed() < READY_LIMIT && self.osds.iter().flatten().all(Leash::is_running) {
+            if is_so(self)? {
                 return Ok(());
             }
             std::thread::sleep(POLL);
         }
-        let log = self.home.join("ceph-osd.log");
+        let log = self.home.join("ceph-osd-0.log");
         Err(LabError::NotReady {
-            peer: "ceph-osd",
+            peer: what,
             seconds: READY_LIMIT.as_secs(),
             tail: tail(&std::fs::read(&log).unwrap_or_default()),
             log,
@@ -284,6 +385,7 @@ impl Drop for Ceph {
     fn drop(&mut self) {
         // A stopped process does not hear SIGTERM.
         let _ = self.wake();
+        let _ = self.wake_manager();
     }
 }
 
@@ -327,9 +429,16 @@ impl Tools<'_> {
         self.home.write_script("ceph", &script).map(|_| ())
     }
 
-    fn make_keyring(&self) -> Result<(), LabError> {
+    fn make_keyring(&self, osds: usize) -> Result<(), LabError> {
         self.home.write("keyring", "")?;
-        for (user, rights) in USERS {
+        let osds: Vec<String> = (0..osds).map(|id| format!("osd.{id}")).collect();
+        let of_osds: &[_] = &[
+            ("mon", "allow profile osd"),
+            ("mgr", "allow profile osd"),
+            ("osd", "allow *"),
+        ];
+        let of_osds = osds.iter().map(|name| (name.as_str(), of_osds));
+        for (user, rights) in USERS.into_iter().chain(of_osds) {
             let mut arguments = vec!["keyring", "--gen-key", "--name", user];
             for (part, right) in rights {
                 arguments.extend(["--cap", part, right]);
@@ -348,13 +457,30 @@ impl Tools<'_> {
         self.run("ceph-mon", &make).map(|_| ())
     }
 
-    fn start(&self, name: &str, id: &str) -> Result<Leash, LabError> {
+    /// Its host has a name of its own, which an OSD in a container is told so.
+    fn make_osd(&self, id: usize, host: &str) -> Result<Leash, LabError> {
+        let uuid = format!("5bca1b2e-6a50-4c0b-a4b1-2a7c2f1a6c{id:02}");
+        self.ceph(&["osd", "new", &uuid])?;
+        self.home.make_folder(&format!("osd.{id}"))?;
+        let number = id.to_string();
+        self.run("ceph-osd", &["-i", &number, "--mkfs", "--osd-uuid", &uuid])?;
+        let of_pod = [
+            ("POD_NAME", "rook-ceph-osd"),
+            ("NODE_NAME", host),
+            ("CEPH_ARGS", &format!("--crush-location=root=default,host={host}")),
+        ];
+        self.start("ceph-osd", &number, &of_pod)
+    }
+
+    fn start(&self, name: &str, id: &str, variables: &[(&'static str, &str)]) -> Result<Leash, LabError> {
         let (program, log) = (
             self.programs.program(name),
-            self.home.join(&format!("{name}.log")),
+            self.home.join(&format!("{name}-{id}.log")),
         );
         let mut start = Start::new(&program, &log, self.home.path());
         start.environment = self.environment();
+        let variables = variables.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        start.environment.extend(variables);
         start.arguments = ["-i", id, "-f"].map(str::to_owned).to_vec();
         // There is nothing that it has to save.
         start.stop_signal = Signal::SIGKILL;
@@ -414,16 +540,21 @@ fn finished(program: &str, done: Output) -> Result<String, LabError> {
     })
 }
 
-fn configuration(home: &Home, port: u16, programs: &CephPrograms) -> String {
+fn configuration(home: &Home, port: u16, programs: &CephPrograms, copies: usize) -> String {
     let libraries = programs.libraries();
+    let modules = programs.root.join("usr/share/ceph/mgr");
+    let modules = modules.display();
+    let least = (copies - 1).max(1);
     let (libraries, home) = (libraries.display(), home.path().display());
     format!(
         "[global]\nfsid = {FSID}\nmon host = v2:127.0.0.1:{port}\npublic addr = 127.0.0.1\ncluster addr = 127.0.0.1\n\
          ms bind ipv6 = false\nauth allow insecure global id reclaim = false\nrun dir = {home}\nadmin socket =\npid file =\n\
          log file =\nlog to stderr = true\nmon cluster log file = /dev/null\ncrash dir = {home}\nkeyring = {home}/keyring\n\
          plugin dir = {libraries}/ceph\nerasure code dir = {libraries}/ceph/erasure-code\nosd class dir = {libraries}/rados-classes\n\
-         osd pool default size = 1\nosd pool default min size = 1\nosd pool default pg autoscale mode = off\n\
-         osd crush chooseleaf type = 0\nmon allow pool size one = true\nmon data = {home}/mon.a\nmon data avail crit = 1\n\
-         mon data avail warn = 1\nosd objectstore = memstore\nmemstore device bytes = 268435456\nosd data = {home}/osd.0\n"
+         osd pool default size = {copies}\nosd pool default min size = {least}\nosd pool default pg autoscale mode = off\n\
+         osd crush chooseleaf type = 1\nmon allow pool size one = true\nmon data = {home}/mon.a\nmon data avail crit = 1\n\
+         mon data avail warn = 1\nosd objectstore = memstore\nmemstore device bytes = 268435456\nosd data = {home}/osd.$id\n\
+         osd heartbeat interval = 1\nosd heartbeat grace = 4\nmon osd min down reporters = 1\n\
+         mgr data = {home}/mgr.$id\nmgr module path = {modules}\nmgr initial modules =\n"
     )
 }

@@ -3,6 +3,7 @@
 mod options;
 mod parts;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ pub struct Stack {
     attempt_timeout_s: u32,
     clouds: Vec<Arc<Cloud>>,
     clusters: Vec<ClusterSettings>,
+    ceph: Option<PathBuf>,
     /// A client with the role `admin`.
     pub client: Client,
     pub api: Engine,
@@ -109,6 +111,7 @@ impl Stack {
             attempt_timeout_s: options.attempt_timeout_s,
             clouds: options.clouds.clone(),
             clusters: options.clusters.clone(),
+            ceph: options.ceph.clone(),
             api,
             died,
             stop,
@@ -182,6 +185,7 @@ impl Stack {
 
     /// The drivers of every worker.
     pub fn drivers(&self) -> Drivers {
+        let usual = DriverSettings::new(Arc::new(now));
         let settings = DriverSettings {
             simulator: Some(self.simulators.url().parse().unwrap()),
             clouds: self.clouds.clone(),
@@ -192,7 +196,8 @@ impl Stack {
                 .map(Cluster::new)
                 .map(Arc::new)
                 .collect(),
-            ..DriverSettings::new(Arc::new(now))
+            ceph: self.ceph.clone().unwrap_or_else(|| usual.ceph.clone()),
+            ..usual
         };
         let mut platforms = Nova::on(&self.clouds);
         platforms.extend(Cluster::of(self.clusters.clone()));

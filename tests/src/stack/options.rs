@@ -1,5 +1,6 @@
 //! The options of a stack.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub struct StackOptions {
     pub platforms: Vec<Arc<dyn Platform>>,
     /// Whether the objects of the clusters are served.
     pub has_operator: bool,
+    /// The program `ceph` of the workers, where it is not the machine's.
+    pub ceph: Option<PathBuf>,
     /// How the platforms' hosts are watched; the platforms come from `clouds`, `clusters` and `platforms`.
     pub observer: ObserverConfig,
     /// The drivers that methods may name.
@@ -80,6 +83,7 @@ impl Default for StackOptions {
             clusters: Vec::new(),
             platforms: Vec::new(),
             has_operator: false,
+            ceph: None,
             observer: ObserverConfig::default(),
             drivers: ringfence_workers::catalogue(),
             hook: HookConfig::default(),

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{
-    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo, Trace,
-    ValidateRequest,
+    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo,
+    SurveyRequest, Trace, ValidateRequest,
 };
-use ringfence_core::{Observation, Outcome, Problem};
+use ringfence_core::{CephSurvey, FrozenMethod, Observation, Outcome, Problem};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Instrument, Span};
 
 use super::context::Context;
 use super::metrics::Metrics;
 use super::unless;
+use crate::driver::{Driver, HostInStorage};
 use crate::text::cut;
 use crate::{WorkerError, act};
 
@@ -70,28 +71,36 @@ async fn answer(
     reply_to: &ReplyTo,
 ) -> Result<(), BusError> {
     let started = Instant::now();
+    let worker = context.config.name.clone();
+    let took_ms = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let reply = match request {
-        DeviceRequest::Validate(request) => validate(context, &request).await,
-        DeviceRequest::Check(request) => {
-            let checked = check(context, &request).await;
-            let worker = context.config.name.clone();
-            let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-            match checked {
-                Ok(None) => DeviceReply::Busy { worker },
-                Ok(Some(observation)) => DeviceReply::Checked {
-                    observation,
-                    worker,
-                    took_ms,
-                },
-                Err(error) => DeviceReply::Failed {
-                    outcome: outcome(&error),
-                    detail: cut(&error.to_string()),
-                    worker,
-                    took_ms,
-                },
-            }
+        DeviceRequest::Validate(request) => Ok(validate(context, &request).await),
+        DeviceRequest::Check(request) => check(context, &request).await.map(|observed| match observed {
+            None => DeviceReply::Busy {
+                worker: worker.clone(),
+            },
+            Some(observation) => DeviceReply::Checked {
+                observation,
+                worker: worker.clone(),
+                took_ms: took_ms(),
+            },
+        }),
+        DeviceRequest::Survey(request) => {
+            survey(context, &request)
+                .await
+                .map(|survey| DeviceReply::Surveyed {
+                    survey,
+                    worker: worker.clone(),
+                    took_ms: took_ms(),
+                })
         }
     };
+    let reply = reply.unwrap_or_else(|error| DeviceReply::Failed {
+        outcome: outcome(&error),
+        detail: cut(&error.to_string()),
+        worker,
+        took_ms: took_ms(),
+    });
     let sealed = context.seal(&Audience::Reply(message.id), &reply, message.trace.as_deref())?;
     context.bus.respond(reply_to, message, &sealed).await?;
     Metrics::count(&context.metrics.questions_answered);
@@ -120,16 +129,12 @@ async fn validate(context: &Context, request: &ValidateRequest) -> DeviceReply {
 /// `None` if an attempt needs the device.
 async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Observation>, WorkerError> {
     let method = &request.method;
-    let driver = context
-        .drivers
-        .get(&method.driver)
-        .ok_or_else(|| WorkerError::refused(format!("this worker has no driver {}", method.driver)))?;
-    let until = Instant::now() + Duration::from_millis(request.budget_ms).min(MAX_CHECK);
+    let driver = driver_of(context, method)?;
+    let until = until(request.budget_ms);
     let checking = context.locks.ask(method.device.as_deref(), async {
         let _place = context.answering.acquire().await;
         let secrets = context.drivers.secrets(&method.secrets).await?;
-        let left = until.saturating_duration_since(Instant::now());
-        let observed = driver.observe(method, &secrets, left - left / 20).await;
+        let observed = driver.observe(method, &secrets, left(until)).await;
         observed.map_err(|error| act::clean_error(error, &secrets))
     });
     match timeout_at(until, checking).await {
@@ -138,6 +143,40 @@ async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Obser
             "the device was not free or did not answer in time",
         )),
     }
+}
+
+/// No attempt waits for a storage that is asked what a fence would cost it.
+async fn survey(context: &Context, request: &SurveyRequest) -> Result<CephSurvey, WorkerError> {
+    let method = &request.method;
+    let driver = driver_of(context, method)?;
+    let until = until(request.budget_ms);
+    let asking = async {
+        let _place = context.answering.acquire().await;
+        let secrets = context.drivers.secrets(&method.secrets).await?;
+        let about = HostInStorage {
+            host: &request.host,
+            gone: &request.gone,
+        };
+        let survey = driver.survey(method, &secrets, about, left(until)).await;
+        survey.map_err(|error| act::clean_error(error, &secrets))
+    };
+    let late = |_| Err(WorkerError::unclear("the storage did not answer in time"));
+    timeout_at(until, asking).await.unwrap_or_else(late)
+}
+
+fn driver_of(context: &Context, method: &FrozenMethod) -> Result<Arc<dyn Driver>, WorkerError> {
+    let known = context.drivers.get(&method.driver);
+    known.ok_or_else(|| WorkerError::refused(format!("this worker has no driver {}", method.driver)))
+}
+
+fn until(budget_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(budget_ms).min(MAX_CHECK)
+}
+
+/// What is left for a driver, so that its own words come before the end.
+fn left(until: Instant) -> Duration {
+    let left = until.saturating_duration_since(Instant::now());
+    left - left / 20
 }
 
 /// What a fault says: asked again, the device would refuse again.

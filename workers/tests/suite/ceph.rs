@@ -1,10 +1,13 @@
 //! A real Ceph cuts a host off and lets it in again.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
+use ringfence_core::{CephSurvey, FencingKind, FrozenMethod, ObservedState, Outcome, Resource};
 use ringfence_lab::{Ceph, CephPrograms, CephWriter};
-use ringfence_workers::{Ceph as CephDriver, Clock, Driver, Report, Secrets, WorkerError};
+use ringfence_workers::{
+    Ceph as CephDriver, Clock, Driver, DriverSettings, HostInStorage, Report, Secrets, WorkerError,
+};
 
 use crate::{assert_confirmed, assert_outcome, clock, method, seconds, seen};
 
@@ -12,9 +15,19 @@ use crate::{assert_confirmed, assert_outcome, clock, method, seconds, seen};
 const SEVERAL: &str = "127.0.0.1,192.0.2.16/28,2001:db8::7";
 
 fn cluster() -> Ceph {
-    let programs = CephPrograms::from_environment()
-        .expect("RINGFENCE_TEST_CEPH is not set; run this through `cargo xtask test` or `cargo xtask lab`");
-    Ceph::start(&programs).unwrap()
+    Ceph::start(&programs()).unwrap()
+}
+
+pub fn programs() -> CephPrograms {
+    CephPrograms::from_environment()
+        .expect("RINGFENCE_TEST_CEPH is not set; run this through `cargo xtask test` or `cargo xtask lab`")
+}
+
+fn driver(program: PathBuf, clock: Clock) -> CephDriver {
+    CephDriver::new(&DriverSettings {
+        ceph: program,
+        ..DriverSettings::new(clock)
+    })
 }
 
 /// What a worker has of a cluster.
@@ -29,7 +42,7 @@ impl Worker {
         let conf = ceph.conf();
         let parameters = [("addresses", addresses), ("conf", conf.to_str().unwrap())];
         Self {
-            driver: CephDriver::new(ceph.program(), clock()),
+            driver: driver(ceph.program(), clock()),
             method: method("ceph", Resource::Storage, &parameters),
             secrets: keyring(&ceph.keyring().unwrap()),
         }
@@ -50,6 +63,14 @@ impl Worker {
         self.act(FencingKind::StorageUnfence, 30).await
     }
 
+    async fn survey(&self, host: &str, gone: &[&str]) -> Result<CephSurvey, WorkerError> {
+        let gone: Vec<String> = gone.iter().map(|name| (*name).to_owned()).collect();
+        let about = HostInStorage { host, gone: &gone };
+        self.driver
+            .survey(&self.method, &self.secrets, about, seconds(12))
+            .await
+    }
+
     async fn observe(&self) -> Result<ObservedState, WorkerError> {
         let observed = self
             .driver
@@ -59,7 +80,7 @@ impl Worker {
     }
 }
 
-fn keyring(text: &str) -> Secrets {
+pub fn keyring(text: &str) -> Secrets {
     [("keyring", text)].into_iter().collect()
 }
 
@@ -111,7 +132,7 @@ async fn another_hosts_fence_lets_a_client_write_on() {
 async fn an_entry_that_ends_in_an_hour_is_no_fence_and_is_made_to_last() {
     let ceph = cluster();
     let mut worker = Worker::of(&ceph, "192.0.2.7");
-    worker.driver = CephDriver::new(ceph.program(), now());
+    worker.driver = driver(ceph.program(), now());
     ceph.ceph(&["osd", "blocklist", "add", "192.0.2.7"]).unwrap();
 
     let soon = worker.observe().await.unwrap_err().to_string();
@@ -186,7 +207,7 @@ async fn monitors_can_be_given_in_place_of_a_configuration() {
 
 #[tokio::test]
 async fn a_host_without_addresses_or_with_those_of_others_is_refused() {
-    let driver = CephDriver::new("/nonexistent/ceph".into(), clock());
+    let driver = driver("/nonexistent/ceph".into(), clock());
     for (parameters, words) in [
         (&[][..], "m1.addresses=192.0.2.7"),
         (&[("addresses", "192.0.2.0/16")], "would cut other hosts off"),
@@ -203,4 +224,70 @@ async fn a_host_without_addresses_or_with_those_of_others_is_refused() {
             .await;
         assert_outcome(&report, Outcome::Refused, words);
     }
+}
+
+#[tokio::test]
+async fn a_ceph_tells_what_a_fence_of_a_host_would_cost_it() {
+    let mut ceph = Ceph::start_on(&programs(), &["a", "b.example.org", "c"]).unwrap();
+    let worker = Worker::of(&ceph, "192.0.2.7");
+
+    let healthy = worker.survey("a", &[]).await.unwrap();
+    let expected = CephSurvey {
+        fsid: healthy.fsid.clone(),
+        osds: 1,
+        up: 1,
+        groups: healthy.groups,
+        monitors: 1,
+        monitors_left: 1,
+        is_ok_to_stop: Some(true),
+        ..CephSurvey::default()
+    };
+    assert_eq!(healthy, expected);
+    // The manager has a pool of its own.
+    let all = healthy.groups;
+    assert!(all > 8 && healthy.fsid.len() == 36, "{healthy:?}");
+    let elsewhere = worker.survey("compute-1", &[]).await.unwrap();
+    assert_eq!((elsewhere.osds, elsewhere.is_ok_to_stop), (0, None));
+    // What is being fenced counts before Ceph has noticed.
+    let beside = worker.survey("c", &["a", "compute-1"]).await.unwrap();
+    assert_eq!((beside.unclean, beside.stopped), (all, all), "{beside:?}");
+    assert_eq!(beside.gone, ["a"]);
+
+    ceph.kill_osd(0);
+
+    let own = loop {
+        let own = worker.survey("a", &[]).await.unwrap();
+        if own.up == 0 {
+            break own;
+        }
+    };
+    assert_eq!((own.osds, own.is_ok_to_stop), (1, None), "{own:?}");
+    let other = loop {
+        let other = worker.survey("b", &[]).await.unwrap();
+        let one = other.one_unclean.clone().unwrap_or_default();
+        if other.unclean == all && one.contains("undersized") {
+            break other;
+        }
+    };
+    assert_eq!((other.up, other.stopped), (1, all), "{other:?}");
+    assert!(!other.is_own_domain, "{other:?}");
+    assert_eq!(other.is_ok_to_stop, Some(false));
+}
+
+#[tokio::test]
+async fn a_manager_that_hangs_is_unknown_within_the_budget_and_a_refusal_is_told() {
+    let ceph = Ceph::start_on(&programs(), &["a", "b"]).unwrap();
+    let mut worker = Worker::of(&ceph, "192.0.2.7");
+    ceph.silence_manager().unwrap();
+    let why = worker.survey("a", &[]).await.unwrap_err();
+    assert!(matches!(why, WorkerError::Unclear { .. }), "{why}");
+    assert!(why.to_string().contains("was killed"), "{why}");
+    ceph.wake_manager().unwrap();
+    assert_eq!(worker.survey("a", &[]).await.unwrap().is_ok_to_stop, Some(true));
+
+    let nosuch = ("user".to_owned(), "client.nosuch".to_owned());
+    worker.method.parameters.extend([nosuch]);
+    let why = worker.survey("a", &[]).await.unwrap_err();
+    assert!(matches!(why, WorkerError::Refused { .. }), "{why}");
+    assert!(why.to_string().contains("permission denied"), "{why}");
 }

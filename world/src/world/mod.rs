@@ -86,6 +86,8 @@ pub struct World {
     pub queues: Queues,
     /// How the other hosts of the segment stand, beside this one.
     pub others: Neighbourhood,
+    /// What an engine was told when it asked others last.
+    pub opinions: Opinions,
     /// The number of the last id.
     pub ids: u128,
 }
@@ -117,6 +119,7 @@ impl World {
             told_at: start() - TimeDelta::hours(1),
             told_boot: 1,
             queues: Queues::unknown(),
+            opinions: Opinions::default(),
             others: Neighbourhood {
                 hosts: 9,
                 ..Neighbourhood::default()

@@ -91,9 +91,11 @@ impl World {
 
     /// What an engine does with a fence that safeguards hold.
     fn look_again(&mut self) -> Reply {
-        let around = self.around();
-        self.give(Input::LookAgain { around })
-            .expect("it is never refused")
+        let input = Input::LookAgain {
+            around: self.around(),
+            opinions: self.opinions.clone(),
+        };
+        self.give(input).expect("it is never refused")
     }
 
     /// What an engine does with a host that is due.
@@ -103,6 +105,7 @@ impl World {
             plan,
             sufficient_sets: self.plan.sufficient_sets.clone(),
             around: self.around(),
+            opinions: self.opinions.clone(),
         };
         self.give(input).expect("it is never refused")
     }

@@ -19,7 +19,7 @@ pub fn provide(folder: &Path) -> Result<(), XtaskError> {
     // An interrupted run may have left half a package.
     let _ = std::fs::remove_dir_all(&beside);
     std::fs::create_dir_all(&beside).map_err(at(&beside))?;
-    let packages = apt::would_install(PACKAGE, &beside)?;
+    let packages = apt::would_install(&[PACKAGE], &beside)?;
     let names: Vec<_> = packages.iter().map(String::as_str).collect();
     let root = deb::unpacked(&names, &beside)?;
     if !root.join("usr/bin").join(VmImage::QEMU).is_file() {

@@ -2,8 +2,9 @@
 
 use super::stages::{Stages, run_beside, run_next_stage};
 use super::{needs_operator, set_detail};
+use crate::decide::draft::after_ms;
 use crate::decide::fence::isolates;
-use crate::decide::{Draft, held, proof};
+use crate::decide::{AUTO_FENCE_AGAIN_MS, Draft, held, proof};
 use crate::guard::{Guard, on};
 use crate::{Awaits, Operation, OperationStatus, TaskStatus, Work};
 
@@ -16,7 +17,9 @@ pub(super) fn go_on(draft: &mut Draft) {
     }
     if is_held && draft.state.host.current_fence().is_none() {
         if let Some(at) = held::look_due(draft.live()) {
-            draft.wake(at.max(draft.now));
+            // An engine may have to ask others first, which takes a while.
+            let again = after_ms(draft.now, AUTO_FENCE_AGAIN_MS);
+            draft.wake(if at > draft.now { at } else { again });
         }
         return;
     }

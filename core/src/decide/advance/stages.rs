@@ -2,7 +2,7 @@
 
 use super::waits::{Wait, may_begin, why_failed};
 use crate::decide::progress::PowerBack;
-use crate::decide::{Draft, evacuation, fence, power_last, progress, rejoin};
+use crate::decide::{Draft, evacuation, fence, held, power_last, progress, rejoin};
 use crate::guard::{Guard, on};
 use crate::{Awaits, FencingKind, FrozenMethod, Operation, OperationKind, Stage, StepKind, Task, TaskStatus};
 
@@ -27,7 +27,7 @@ pub(super) fn run_beside(draft: &mut Draft, is_it: impl Fn(usize, &Stage) -> boo
     for index in 0..operation.stages.len() {
         let stage = &operation.stages[index];
         if is_it(index, stage) && !stage.is_over() {
-            is_over = matches!(run_stage(draft, &mut operation, index), Stages::Moved);
+            is_over = matches!(run_stage(draft, &mut operation, index, false), Stages::Moved);
         }
         if !is_over {
             break;
@@ -44,7 +44,7 @@ pub(super) fn run_next_stage(draft: &mut Draft) -> Stages {
         return Stages::Over;
     };
     let outcome = match next_stage(&operation) {
-        Some(index) => run_stage(draft, &mut operation, index),
+        Some(index) => run_stage(draft, &mut operation, index, true),
         None => Stages::Over,
     };
     draft.state.operation = Some(operation);
@@ -63,7 +63,13 @@ fn next_stage(operation: &Operation) -> Option<usize> {
     found.map(|(index, _)| index)
 }
 
-fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize) -> Stages {
+/// Whether a step of a fence comes after another one, and has to be allowed anew.
+fn comes_later(operation: &Operation, index: usize) -> bool {
+    let has_begun = |stage: &Stage| stage.started_at.is_some() && !fence::isolates(stage);
+    operation.kind() == OperationKind::Fence && operation.stages[..index].iter().any(has_begun)
+}
+
+fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize, is_in_order: bool) -> Stages {
     if let Some(why) = failed_before(operation, index) {
         return Stages::Stuck(why);
     }
@@ -72,6 +78,9 @@ fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize) -> Stag
             Wait::Not => return Stages::Busy,
             Wait::GiveUp(why) => return Stages::Stuck(why),
             Wait::Ready => {}
+        }
+        if is_in_order && comes_later(operation, index) && held::asks_first(draft, operation, index) {
+            return Stages::Busy;
         }
         if operation.kind() == OperationKind::Rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {
             rejoin::become_unfenced(draft, operation);

@@ -1,5 +1,7 @@
 //! L1: every operation reaches `succeeded`, `needs_operator` or `cancelled`, and says why.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
@@ -22,6 +24,11 @@ proptest! {
         world.others.under_way = 0;
         // No person leaves anything suspended for ever.
         SuspensionScope::ALL.iter().for_each(|scope| world.resume(*scope));
+        // Conditions that spare the host end.
+        let sources: BTreeSet<String> = world.state.host.conditions.iter().map(|(source, ..)| source.to_owned()).collect();
+        for source in sources {
+            let _ = world.give(Input::Conditions { source, conditions: Vec::new() });
+        }
         world.tick();
         let began_at = world.now;
         let mut ticks = 0;

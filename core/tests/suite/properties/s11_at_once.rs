@@ -7,13 +7,13 @@ use ringfence_core::*;
 use ringfence_world::World;
 use ringfence_world::plans::{self, power_plan};
 
+use super::site::{Site, begun_at, is_under_way};
+
 const HOSTS: usize = 5;
 
 /// Some hosts of one segment.
 struct Segment {
-    hosts: Vec<World>,
-    /// The names of the permits that were taken and are kept.
-    kept: Vec<String>,
+    site: Site,
     /// The minutes in which fences that were not asked for have begun.
     begun: Vec<String>,
 }
@@ -53,18 +53,6 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// Fences that were not asked for, and that a worker may carry out.
-fn is_under_way(world: &World) -> bool {
-    let live = world
-        .state
-        .operation
-        .as_ref()
-        .filter(|live| live.status == OperationStatus::Running);
-    let is_its = |live: &&Operation| live.requested_by == "ringfence" && live.round == 0;
-    live.filter(is_its)
-        .is_some_and(|live| live.attempts().next().is_some())
-}
-
 impl Segment {
     fn new(bound: Bound) -> Self {
         let (at_once, per_minute) = match bound {
@@ -89,16 +77,15 @@ impl Segment {
             world
         };
         Self {
-            hosts: (0..HOSTS).map(host).collect(),
-            kept: Vec::new(),
+            site: Site::new((0..HOSTS).map(host).collect()),
             begun: Vec::new(),
         }
     }
 
     /// What a database would count for the host now.
     fn around(&self, of: usize) -> Neighbourhood {
-        let others = self.hosts.iter().enumerate().filter(|(at, _)| *at != of);
-        let since = self.hosts[of].state.host.failure_since;
+        let others = self.site.hosts.iter().enumerate().filter(|(at, _)| *at != of);
+        let since = self.site.hosts[of].state.host.failure_since;
         let comes_first = |(at, other): (usize, &World)| {
             let host = &other.state.host;
             let live = other
@@ -128,48 +115,23 @@ impl Segment {
     }
 
     fn kept_of_minute(&self, of: usize) -> u64 {
-        let world = &self.hosts[of];
+        let world = &self.site.hosts[of];
         let name = Permit::name_of_minute(world.state.host.segment_id, world.now);
-        self.kept.iter().filter(|kept| **kept == name).count() as u64
+        self.site.kept.iter().filter(|kept| **kept == name).count() as u64
     }
 
-    /// Lets something happen to a host. Nothing of it has happened if the database has no permit for what it came to.
     fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) {
-        let before = self.hosts[at].clone();
-        change(&mut self.hosts[at]);
-        let held = |world: &World| -> Vec<Permit> {
-            let live = world.state.operation.as_ref();
-            live.map_or_else(Vec::new, |live| live.permits().to_vec())
-        };
-        let had = held(&before);
-        let taken: Vec<Permit> = held(&self.hosts[at])
-            .into_iter()
-            .filter(|permit| !had.contains(permit))
-            .collect();
-        let all: Vec<Permit> = self.hosts.iter().flat_map(held).collect();
-        let are_there = taken.iter().all(|new| {
-            let others = if new.is_kept {
-                self.kept.iter().filter(|name| **name == new.of).count()
-            } else {
-                all.iter().filter(|permit| permit.of == new.of).count() - 1
-            };
-            others < new.at_most as usize
-        });
-        if !are_there {
-            self.hosts[at] = before;
-            return;
-        }
-        let kept = taken.into_iter().filter(|new| new.is_kept);
-        self.kept.extend(kept.map(|new| new.of));
-        if is_under_way(&self.hosts[at]) && !is_under_way(&before) {
-            self.begun.push(self.hosts[at].now.format("%H:%M").to_string());
+        let was_under_way = is_under_way(&self.site.hosts[at]);
+        self.site.change(at, change);
+        if let Some(begun) = begun_at(&self.site.hosts[at]).filter(|_| !was_under_way) {
+            self.begun.push(begun.format("%H:%M").to_string());
         }
     }
 
     fn act(&mut self, action: &Action) {
         match action {
             Action::Count(host) => {
-                self.hosts[*host].others = self.around(*host);
+                self.site.hosts[*host].others = self.around(*host);
             }
             Action::Pass(host, ms) => self.change(*host, |world| world.pass(i64::from(*ms))),
             Action::FallSilent(host) => {
@@ -193,7 +155,7 @@ proptest! {
         let mut segment = Segment::new(Bound::AtOnce(at_most));
         for action in &actions {
             segment.act(action);
-            let under_way = segment.hosts.iter().filter(|world| is_under_way(world)).count();
+            let under_way = segment.site.hosts.iter().filter(|world| is_under_way(world)).count();
             prop_assert!(under_way <= at_most as usize, "{under_way} of {at_most} after {action:?}");
         }
     }
@@ -230,6 +192,6 @@ proptest! {
                 segment.act(&Action::Work(at));
             }
         }
-        prop_assert!(segment.hosts.iter().all(World::is_fenced));
+        prop_assert!(segment.site.hosts.iter().all(World::is_fenced));
     }
 }

@@ -25,6 +25,10 @@ proptest! {
                 continue;
             }
             let after = HostState { operation: live(&decision.state).cloned(), ..decision.state.clone() };
+            // It has joined what ended in that moment: asked again, it is a new request.
+            if matches!(decision.answer, Reply::Joined(id) if live(&after).is_none_or(|live| live.id != id)) {
+                continue;
+            }
             let Ok(again) = decide(&after, moment.input.clone(), moment.now) else { continue };
             prop_assert_eq!(events(&again).count(), 0, "{:?}", again.effects);
             let sends = again.effects.iter().any(|effect| matches!(effect, Effect::Dispatch(_)));

@@ -250,6 +250,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
         Cause::Silence,
         FailureState::Unreachable,
         world.others,
+        &world.opinions,
         world.now,
     );
     let [ruling] = said.as_slice() else {
@@ -265,6 +266,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
         Cause::Silence,
         FailureState::Unreachable,
         unbounded.others,
+        &unbounded.opinions,
         unbounded.now,
     );
     assert!(said.is_empty(), "{said:?}");

@@ -8,7 +8,9 @@
 //! its list goes on to show the old end: the entry has to be removed before it is made anew.
 
 mod blocklist;
+mod maps;
 mod program;
+mod survey;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,16 +19,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    Declaration, FencingKind, FrozenMethod, Observation, Parameter, Problem, Resource, Secret, error_chain,
-    value_of,
+    CephSurvey, Declaration, FencingKind, FrozenMethod, Observation, Parameter, Problem, Resource, Secret,
+    error_chain, value_of,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use self::blocklist::Blocklist;
 use self::program::{Ceph as Program, is_definite, words};
+use self::survey::KnownMaps;
 use crate::act::{self, Answer, Device, Reading, end_of_first_reading};
-use crate::driver::{Clock, Driver, Report};
-use crate::drivers::Entry;
+use crate::driver::{Clock, Driver, DriverSettings, HostInStorage, Report};
+use crate::drivers::clusters::{CLUSTER, Clusters, OUT_OF_TIME};
+use crate::drivers::{Entry, required};
 use crate::process::ProcessError;
 use crate::{Secrets, WorkerError};
 use ringfence_backends::{ALLOWED_ADDRESSES, Address, Addresses, TimeGiven};
@@ -35,6 +39,8 @@ use ringfence_backends::{ALLOWED_ADDRESSES, Address, Addresses, TimeGiven};
 const LASTS_S: &str = "157784760";
 const CONF: &str = "/etc/ceph/ceph.conf";
 const USER: &str = "client.ringfence";
+const NAMESPACE: &str = "namespace";
+const BLOCKLIST: [&str; 2] = ["osd", "blocklist"];
 
 pub(super) static DRIVER: Entry = Entry {
     declaration: Declaration {
@@ -58,6 +64,17 @@ pub(super) static DRIVER: Entry = Entry {
                     "addresses with commas between them are allowed, such as 192.0.2.1,v2:192.0.2.2:3300",
                     are_monitors,
                 ),
+            Parameter::optional(
+                CLUSTER.name,
+                "one of kubernetes.clusters of the worker, where Rook runs the Ceph: its monitors are read there, in place of those in conf",
+            )
+            .says_where(),
+            Parameter::optional(NAMESPACE, "the namespace of Rook's CephCluster; needed with cluster").says_where(),
+            Parameter::optional(
+                "host",
+                "the name by which Ceph knows the host, where that is neither its own nor the first label of that",
+            )
+            .allowing("letters, digits, dots and hyphens are allowed", is_host),
             Parameter::optional("user", "the user of Ceph")
                 .by_default(USER)
                 .allowing("client. and a name is allowed, such as client.ringfence", is_user),
@@ -72,12 +89,17 @@ pub(super) static DRIVER: Entry = Entry {
         device: |_| None,
         can_prove: |_| true,
     },
-    make: |settings| Arc::new(Ceph::new(settings.ceph.clone(), Arc::clone(&settings.clock))),
+    make: |settings| Arc::new(Ceph::new(settings)),
 };
 
 fn are_monitors(list: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || ".:,[]-".contains(c);
     list.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[') && list.chars().all(allowed)
+}
+
+fn is_host(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !name.is_empty() && name.chars().all(allowed)
 }
 
 fn is_user(name: &str) -> bool {
@@ -90,19 +112,27 @@ fn is_user(name: &str) -> bool {
 pub struct Ceph {
     program: PathBuf,
     clock: Clock,
+    clusters: Clusters,
+    known: KnownMaps,
 }
 
 impl Ceph {
-    /// With the program to use.
+    /// With the program and the clusters of these settings.
     #[must_use]
-    pub fn new(program: PathBuf, clock: Clock) -> Self {
-        Self { program, clock }
+    pub fn new(settings: &DriverSettings) -> Self {
+        Self {
+            program: settings.ceph.clone(),
+            clock: Arc::clone(&settings.clock),
+            clusters: Clusters::of(settings),
+            known: KnownMaps::default(),
+        }
     }
 
-    fn cluster<'a>(
+    async fn cluster<'a>(
         &'a self,
         method: &'a FrozenMethod,
         secrets: &'a Secrets,
+        until: Instant,
     ) -> Result<Cluster<'a>, WorkerError> {
         let addresses = value_of(&method.parameters, "addresses").ok_or_else(|| {
             let name = &method.name;
@@ -113,10 +143,38 @@ impl Ceph {
         let addresses = Addresses::parse(addresses)
             .map_err(|why| WorkerError::refused(format!("parameter addresses {why}; {ALLOWED_ADDRESSES}")))?;
         Ok(Cluster {
-            ceph: Program::new(&self.program, method, secrets),
+            ceph: self.program(method, secrets, until).await?,
             addresses,
             clock: &self.clock,
         })
+    }
+
+    async fn program<'a>(
+        &'a self,
+        method: &'a FrozenMethod,
+        secrets: &'a Secrets,
+        until: Instant,
+    ) -> Result<Program<'a>, WorkerError> {
+        let is_rooks = [CLUSTER.name, NAMESPACE]
+            .iter()
+            .any(|name| method.parameters.contains_key(*name));
+        let monitors = match is_rooks {
+            true => Some(self.rook_monitors(method, until).await?),
+            false => None,
+        };
+        Ok(Program::new(&self.program, method, secrets, monitors))
+    }
+
+    /// They move, so that they are read each time.
+    async fn rook_monitors(&self, method: &FrozenMethod, until: Instant) -> Result<String, WorkerError> {
+        let cluster = self.clusters.of_method(method)?;
+        let namespace = required(method, NAMESPACE)?;
+        match timeout_at(until, cluster.rook_monitors(namespace)).await {
+            Ok(Ok(monitors)) => monitors.map_err(WorkerError::refused),
+            Ok(Err(error)) if error.is_passing() => Err(WorkerError::unclear(error.to_string())),
+            Ok(Err(error)) => Err(WorkerError::refused(error.to_string())),
+            Err(_) => Err(WorkerError::unclear(OUT_OF_TIME)),
+        }
     }
 }
 
@@ -129,9 +187,9 @@ impl Driver for Ceph {
         secrets: &Secrets,
         budget: Duration,
     ) -> Report {
-        let time = TimeGiven::of(budget);
+        let (time, until) = (TimeGiven::of(budget), Instant::now() + budget);
         let secrets = program::with_keys(secrets);
-        match self.cluster(method, &secrets) {
+        match self.cluster(method, &secrets, until).await {
             Ok(cluster) => act::act_and_observe(&cluster, kind, &secrets, &self.clock, time).await,
             Err(error) => error.into(),
         }
@@ -145,8 +203,22 @@ impl Driver for Ceph {
     ) -> Result<Observation, WorkerError> {
         let until = Instant::now() + budget;
         let secrets = program::with_keys(secrets);
-        let cluster = self.cluster(method, &secrets)?;
+        let cluster = self.cluster(method, &secrets, until).await?;
         act::observe(&cluster, &secrets, &self.clock, until).await
+    }
+
+    async fn survey(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        about: HostInStorage<'_>,
+        budget: Duration,
+    ) -> Result<CephSurvey, WorkerError> {
+        let until = Instant::now() + budget;
+        let secrets = program::with_keys(secrets);
+        let ceph = self.program(method, &secrets, until).await?;
+        let survey = self.known.survey(&ceph, about, until).await;
+        survey.map_err(|error| act::clean_error(error, &secrets))
     }
 
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
@@ -154,8 +226,9 @@ impl Driver for Ceph {
             let words = format!("needs {}, which is not on the worker", path.display());
             (!path.is_file()).then(|| Problem::new(at, words))
         };
-        let conf = value_of(&request.parameters, "conf");
-        let needs_conf = conf.is_some() || value_of(&request.parameters, "monitors").is_none();
+        let given = |name| value_of(&request.parameters, name);
+        let conf = given("conf");
+        let needs_conf = conf.is_some() || given("monitors").or(given(CLUSTER.name)).is_none();
         let conf = needs_conf.then(|| conf.unwrap_or(CONF));
         let conf = conf.and_then(|conf| absent(Path::new(conf), "parameters.conf"));
         absent(&self.program, "driver").into_iter().chain(conf).collect()
@@ -171,7 +244,11 @@ struct Cluster<'a> {
 
 impl Cluster<'_> {
     async fn list(&self, until: Instant) -> Result<Blocklist, Reading> {
-        let ended = match self.ceph.run(&["ls", "--format", "json"], until).await {
+        let ended = match self
+            .ceph
+            .run(&[&BLOCKLIST, &["ls", "--format", "json"][..]].concat(), until)
+            .await
+        {
             Ok(ended) => ended,
             Err(error @ ProcessError::Missing(_)) => return Err(Reading::Refused(error.to_string())),
             Err(error) => return Err(Reading::Unclear(error_chain(&error))),
@@ -207,7 +284,8 @@ impl Cluster<'_> {
         for address in addresses {
             let text = address.to_string();
             let range = address.is_range().then_some("range");
-            let arguments: Vec<_> = range.into_iter().chain([verb, &text]).chain(lasts).collect();
+            let arguments = range.into_iter().chain([verb, &text]).chain(lasts);
+            let arguments: Vec<_> = BLOCKLIST.into_iter().chain(arguments).collect();
             match self.ceph.run(&arguments, until).await {
                 Ok(ended) if is_definite(&ended) => return Answer::Refused(words(&ended)),
                 Ok(ended) => answers.push(words(&ended)),

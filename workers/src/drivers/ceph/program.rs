@@ -1,5 +1,6 @@
 //! The program `ceph`. It reads the key from a file in memory, by its standard input: arguments and files on disk show it to others.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use super::{CONF, USER};
 use crate::process::{self, Ended, Input, ProcessError};
 use crate::{SecretValue, Secrets};
 
-/// A long blocklist has some thousand entries of 80 bytes.
-const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
+/// A long blocklist has some thousand entries of 80 bytes, and 100,000 placement groups have 150 bytes each.
+const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// Ceph's codes of errors that another try would not change: no permission, and a command that it does not know.
 const DEFINITE: [i32; 2] = [13, 22];
 
@@ -19,15 +20,23 @@ const DEFINITE: [i32; 2] = [13, 22];
 pub(super) struct Ceph<'a> {
     program: &'a Path,
     conf: &'a str,
-    monitors: Option<&'a str>,
+    monitors: Option<Cow<'a, str>>,
     user: &'a str,
     keyring: Option<&'a str>,
 }
 
 impl<'a> Ceph<'a> {
-    pub fn new(program: &'a Path, method: &'a FrozenMethod, secrets: &'a Secrets) -> Self {
+    /// `monitors` are those of Rook, where it is Rook's.
+    pub fn new(
+        program: &'a Path,
+        method: &'a FrozenMethod,
+        secrets: &'a Secrets,
+        monitors: Option<String>,
+    ) -> Self {
         let optional = |name: &str| value_of(&method.parameters, name);
-        let monitors = optional("monitors");
+        let monitors = monitors
+            .map(Cow::Owned)
+            .or_else(|| optional("monitors").map(Cow::Borrowed));
         let without = if monitors.is_some() { "/dev/null" } else { CONF };
         Self {
             program,
@@ -38,12 +47,23 @@ impl<'a> Ceph<'a> {
         }
     }
 
-    /// Runs `ceph osd blocklist` with these arguments.
+    /// Tells the cluster from others, as far as its method does.
+    pub fn place(&self) -> String {
+        let Self {
+            conf, monitors, user, ..
+        } = self;
+        format!("{conf} {} {user}", monitors.as_deref().unwrap_or_default())
+    }
+
+    /// Runs `ceph` with these arguments.
     pub async fn run(&self, arguments: &[&str], until: Instant) -> Result<Ended, ProcessError> {
         let mut args = vec!["--conf", self.conf, "--name", self.user];
-        args.extend(self.monitors.iter().flat_map(|monitors| ["-m", monitors]));
+        args.extend(
+            self.monitors
+                .iter()
+                .flat_map(|monitors| ["-m", monitors.as_ref()]),
+        );
         args.extend(self.keyring.iter().flat_map(|_| ["--keyring", "/dev/stdin"]));
-        args.extend(["osd", "blocklist"]);
         args.extend(arguments);
         let keyring = self.keyring.unwrap_or_default();
         let program = process::Program {

@@ -1,0 +1,76 @@
+//! Several hosts, each decided for alone, and the permits that a database counts for them.
+
+use ringfence_core::*;
+use ringfence_world::World;
+
+/// Some hosts.
+pub struct Site {
+    pub hosts: Vec<World>,
+    /// The names of the permits that were taken and are kept.
+    pub kept: Vec<String>,
+}
+
+/// Fences that were not asked for, and that a worker may carry out.
+pub fn is_under_way(world: &World) -> bool {
+    begun_at(world).is_some()
+}
+
+/// When a worker was first told of such a fence.
+pub fn begun_at(world: &World) -> Option<Timestamp> {
+    let live = world
+        .state
+        .operation
+        .as_ref()
+        .filter(|live| live.status == OperationStatus::Running);
+    let is_its = |live: &&Operation| live.requested_by == "ringfence" && live.round == 0;
+    let attempts = live.filter(is_its).into_iter().flat_map(Operation::attempts);
+    attempts.map(|attempt| attempt.started_at).min()
+}
+
+impl Site {
+    pub fn new(hosts: Vec<World>) -> Self {
+        Self {
+            hosts,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Lets something happen to a host. Nothing of it has happened if the database has no permit for what it came to.
+    /// Returns whether it had.
+    pub fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) -> bool {
+        let before = self.hosts[at].clone();
+        change(&mut self.hosts[at]);
+        let held = |world: &World| -> Vec<(OperationId, Permit)> {
+            let live = world.state.operation.iter();
+            live.flat_map(|live| live.permits().iter().map(|permit| (live.id, permit.clone())))
+                .collect()
+        };
+        let had = held(&before);
+        let taken = held(&self.hosts[at]).into_iter();
+        let taken: Vec<Permit> = taken
+            .filter(|of_operation| !had.contains(of_operation))
+            .map(|(_, permit)| permit)
+            .collect();
+        let all: Vec<Permit> = self
+            .hosts
+            .iter()
+            .flat_map(held)
+            .map(|(_, permit)| permit)
+            .collect();
+        let are_there = taken.iter().all(|new| {
+            let others = if new.is_kept {
+                self.kept.iter().filter(|name| **name == new.of).count()
+            } else {
+                all.iter().filter(|permit| permit.of == new.of).count() - 1
+            };
+            others < new.at_most as usize
+        });
+        if !are_there {
+            self.hosts[at] = before;
+            return false;
+        }
+        let kept = taken.into_iter().filter(|new| new.is_kept);
+        self.kept.extend(kept.map(|new| new.of));
+        true
+    }
+}

@@ -1,0 +1,142 @@
+//! Asks others before a fence begins by itself: what it would cost the storage that the segment names.
+//!
+//! They may take their time, and what is decided by time does not wait for them: a host that waits for their answer is asked about beside it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
+use ringfence_bus::{DeviceReply, DeviceRequest, SurveyRequest};
+use ringfence_core::{
+    CephSurvey, FrozenMethod, Host, HostId, HostState, Method, Opinions, error_chain, value_of,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::devices::{WAY, no_answer};
+use crate::{Engine, EngineError};
+
+/// Hosts that others are asked about side by side.
+const AT_ONCE: usize = 8;
+/// Hosts that wait for that; the time of any other comes again.
+const WAITING: usize = 1_000;
+/// How long an answer is waited for, whatever the method says.
+const LONGEST: Duration = Duration::from_secs(15);
+/// FENCED hosts, and hosts that are being fenced, that one question names.
+const MOST_GONE: u32 = 500;
+
+/// Hosts that others are to be asked about.
+pub(crate) struct Asking {
+    hosts: Mutex<HashSet<HostId>>,
+    line: mpsc::Sender<HostId>,
+    /// Until the loop takes it.
+    end: Mutex<Option<mpsc::Receiver<HostId>>>,
+}
+
+impl Asking {
+    pub fn new() -> Self {
+        let (line, end) = mpsc::channel(WAITING);
+        Self {
+            hosts: Mutex::default(),
+            line,
+            end: Mutex::new(Some(end)),
+        }
+    }
+
+    /// Has others asked about the host, unless that is under way.
+    pub fn want(&self, host: HostId) {
+        if self.hosts.lock().insert(host) && self.line.try_send(host).is_err() {
+            self.hosts.lock().remove(&host);
+        }
+    }
+}
+
+/// Asks about hosts as they come, and has them decided upon.
+pub(crate) async fn ask(engine: Engine, stop: CancellationToken) {
+    let Some(mut hosts) = engine.0.asking.end.lock().take() else {
+        return;
+    };
+    let engine = &engine;
+    let asking =
+        stream::poll_fn(|context| hosts.poll_recv(context)).for_each_concurrent(AT_ONCE, |host| async move {
+            engine.fence_when_asked(host).await;
+            engine.0.asking.hosts.lock().remove(&host);
+        });
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = asking => {}
+    }
+}
+
+impl Engine {
+    /// What others say of a fence of the host, for all whom its segment names.
+    pub(crate) async fn opinions(&self, state: &HostState) -> Opinions {
+        let names = &state.policy.fencing.ceph;
+        if names.is_empty() {
+            return Opinions::default();
+        }
+        let asked_at = Some(self.0.clock.now());
+        let gone = self.gone_beside(&state.host).await;
+        let asked = names.iter().map(async |name| {
+            let survey = match &gone {
+                Ok(gone) => self.survey(name, &state.host, gone).await,
+                Err(why) => Err(why.clone()),
+            };
+            (name.clone(), survey)
+        });
+        let ceph: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
+        Opinions { asked_at, ceph }
+    }
+
+    async fn gone_beside(&self, host: &Host) -> Result<Vec<Host>, String> {
+        let mut reader = self.0.db.reader();
+        let gone = ringfence_db::hosts_gone_beside(&mut reader, host.id, MOST_GONE + 1).await;
+        let gone = gone.map_err(|error| error_chain(&error))?;
+        if gone.len() > MOST_GONE as usize {
+            return Err(format!(
+                "more than {MOST_GONE} hosts are FENCED or being fenced, too many for one question"
+            ));
+        }
+        Ok(gone)
+    }
+
+    async fn survey(&self, method: &str, host: &Host, gone: &[Host]) -> Result<CephSurvey, String> {
+        let method = self
+            .method_of(method)
+            .await
+            .map_err(|error| error_chain(&error))?;
+        let survey = self.survey_by(&method, host, gone).await;
+        survey.map_err(|error| error_chain(&error))
+    }
+
+    async fn survey_by(
+        &self,
+        method: &Method,
+        host: &Host,
+        gone: &[Host],
+    ) -> Result<CephSurvey, EngineError> {
+        let name_of = |host: &Host| self.name_in_storage(method, host);
+        let names: Result<Vec<String>, EngineError> = gone.iter().map(name_of).collect();
+        let frozen = FrozenMethod::new(&self.0.drivers, method, host)?;
+        let budget = Duration::from_secs(u64::from(frozen.times.attempt_timeout_s)).min(LONGEST);
+        let (resource, zone) = (frozen.resource, frozen.zone.clone());
+        let request = DeviceRequest::Survey(SurveyRequest {
+            host: name_of(host)?,
+            gone: names?,
+            method: frozen,
+            budget_ms: u64::try_from(budget.as_millis()).unwrap_or(u64::MAX),
+        });
+        match self.ask_worker(resource, &zone, &request, budget + WAY).await? {
+            DeviceReply::Surveyed { survey, .. } => Ok(survey),
+            other => Err(no_answer(other)),
+        }
+    }
+
+    fn name_in_storage(&self, method: &Method, host: &Host) -> Result<String, EngineError> {
+        let frozen = FrozenMethod::new(&self.0.drivers, method, host)?;
+        let own = value_of(&frozen.parameters, "host");
+        Ok(own.unwrap_or_else(|| host.known_as()).to_owned())
+    }
+}
