@@ -57,13 +57,13 @@ pub async fn neighbourhood(
     })
 }
 
-/// Other hosts that are FENCED or being fenced, in whichever segment, at most `limit`.
+/// Other hosts that are FENCED or being fenced, or from which a fence that has ended may have taken something, in whichever segment; at most `limit`.
 pub async fn hosts_gone_beside(run: &mut impl Run, id: HostId, limit: u32) -> Result<Vec<Host>, DbError> {
     let sql = concat!(
         "SELECT ",
         hosts::columns!(),
         " FROM hosts WHERE id <> $1
-             AND (fencing_state = 'FENCED'
+             AND (fencing_state = 'FENCED' OR CAST(applied_fencing AS text) LIKE '%\"fencing\"%'
                   OR EXISTS (SELECT 1 FROM operations WHERE host_id = hosts.id AND finished_at IS NULL AND kind = 'fence' AND status = 'running'))
          ORDER BY name LIMIT $2"
     );

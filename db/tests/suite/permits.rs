@@ -1,15 +1,24 @@
 //! Permits: of each name there are only so many, whatever transactions have counted before.
 
+use std::collections::BTreeMap;
+
 use ringfence_core::{
-    ConditionAction, FailureState, Generation, Held, Host, Operation, OperationStatus, Permit, Ruling,
-    Safeguard, SegmentId, Verdict, Work,
+    Applied, AppliedFencing, ConditionAction, FailureState, FencingKind, FrozenMethod, Generation, Held,
+    Host, MethodId, MethodTimes, Operation, OperationStatus, Permit, Resource, Ruling, Safeguard, SegmentId,
+    Verdict, Work,
 };
 use ringfence_db::{
-    Changes, Database, Ended, NewPermit, NotHad, delete_host, insert_host, insert_segment, neighbourhood,
+    Changes, Database, Ended, NewPermit, NotHad, delete_host, hosts_gone_beside, insert_host, insert_segment,
+    neighbourhood,
 };
 
+use uuid::Uuid;
+
 use crate::rig::Rig;
-use crate::site::{add_hosts, at, commit, fence, host, insert_operation, segment, sick, update_host};
+use crate::site::{
+    add_hosts, at, attempt, commit, done, fence, host, insert_operation, segment, sick, update_host,
+    update_operation,
+};
 
 crate::stories!(permits:
     there_are_no_more_permits_than_may_be_held,
@@ -19,6 +28,7 @@ crate::stories!(permits:
     of_many_concurrent_transactions_no_more_get_a_permit_than_may_be_held,
     a_host_that_is_removed_returns_what_its_operations_hold,
     what_stands_around_a_host_is_counted,
+    what_may_be_lost_beside_a_host_is_listed,
 );
 
 /// A host of this name with a fence that is under way.
@@ -266,4 +276,63 @@ async fn what_stands_around_a_host_is_counted(rig: &Rig) {
         .unwrap()
         .lately;
     assert_eq!(lately, 5, "h0, h1, h2, h3 and h4 are");
+}
+
+/// Its power may have been taken.
+fn perhaps_off() -> Applied {
+    let method = FrozenMethod {
+        id: MethodId(Uuid::from_u128(9)),
+        name: "bmc".to_owned(),
+        resource: Resource::Power,
+        driver: "ipmi".to_owned(),
+        service_of: None,
+        can_prove: true,
+        parameters: BTreeMap::new(),
+        secrets: BTreeMap::new(),
+        zone: "default".to_owned(),
+        device: None,
+        times: MethodTimes::default(),
+    };
+    let taken = AppliedFencing {
+        kind: FencingKind::PowerOff,
+        method,
+        attempt: attempt(1),
+        by: at(7),
+        is_shown: false,
+    };
+    Applied {
+        fencing: vec![taken],
+        marked_down_by: None,
+    }
+}
+
+async fn what_may_be_lost_beside_a_host_is_listed(rig: &Rig) {
+    let (it, _) = begun(rig, "h0").await;
+    begun(rig, "h1").await;
+    let (_, held) = begun(rig, "h2").await;
+    let (cancelled_host, cancelled) = begun(rig, "h3").await;
+    let (waits_host, waits) = begun(rig, "h4").await;
+    let (_, untouched) = begun(rig, "h5").await;
+    for (operation, status) in [
+        (held, OperationStatus::Held),
+        (waits, OperationStatus::NeedsOperator),
+        (untouched, OperationStatus::NeedsOperator),
+    ] {
+        let operation = Operation { status, ..operation };
+        update_operation(&rig.db, &operation).await.unwrap();
+    }
+    update_operation(&rig.db, &done(&cancelled)).await.unwrap();
+    let mut reader = rig.db.reader();
+    for host in [cancelled_host, waits_host] {
+        let taken = Host {
+            applied: perhaps_off(),
+            ..host
+        };
+        update_host(&mut reader, &taken, None).await.unwrap();
+    }
+    let gone = hosts_gone_beside(&mut reader, it.id, 10).await.unwrap();
+    let names: Vec<&str> = gone.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["h1", "h3", "h4"]);
+    let first = hosts_gone_beside(&mut reader, it.id, 1).await.unwrap();
+    assert_eq!(first.len(), 1);
 }

@@ -34,6 +34,8 @@ enum Action {
     FallSilent(usize),
     ComeBack(usize),
     Work(usize),
+    /// A worker claims an attempt and commands the device, and is not heard of again.
+    Command(usize),
     Cancel(usize),
     Fence(usize),
     OsdDies(usize),
@@ -49,7 +51,8 @@ fn action() -> impl Strategy<Value = Action> {
         6 => host().prop_map(Action::FallSilent),
         1 => host().prop_map(Action::ComeBack),
         4 => host().prop_map(Action::Work),
-        1 => host().prop_map(Action::Cancel),
+        3 => host().prop_map(Action::Command),
+        2 => host().prop_map(Action::Cancel),
         1 => host().prop_map(Action::Fence),
         1 => host().prop_map(Action::OsdDies),
         1 => host().prop_map(Action::OsdReturns),
@@ -61,12 +64,13 @@ fn name(host: usize) -> String {
     format!("h{host}")
 }
 
-/// FENCED, or being fenced.
+/// What an engine tells Ceph is lost: FENCED, being fenced, or something may have been taken from it.
 fn is_gone(world: &World) -> bool {
     let live = world.state.operation.as_ref();
     let is_running =
         |live: &Operation| live.kind() == OperationKind::Fence && live.status == OperationStatus::Running;
-    world.is_fenced() || live.is_some_and(is_running)
+    let is_taken_from = !world.state.host.applied.fencing.is_empty();
+    world.is_fenced() || is_taken_from || live.is_some_and(is_running)
 }
 
 impl Storage {
@@ -140,8 +144,11 @@ impl Storage {
     fn ask(&mut self, about: usize) {
         let others = || (0..HOSTS).filter(|host| *host != about);
         let gone: Vec<usize> = others().filter(|host| is_gone(&self.site.hosts[*host])).collect();
-        let down = others().filter(|host| self.is_down[*host]);
-        let lost: BTreeSet<usize> = down.chain(gone.iter().copied()).collect();
+        // What is true, whatever an engine holds for lost.
+        let is_off = |host: &usize| !self.site.hosts[*host].site.is_powered();
+        let lost: BTreeSet<usize> = others()
+            .filter(|host| self.is_down[*host] || is_off(host))
+            .collect();
         let names: Vec<String> = gone.into_iter().map(name).collect();
         let survey = self.maps().survey(&name(about), &names, Some(true));
         let is_costly = survey.up > 0;
@@ -198,8 +205,18 @@ impl Storage {
             Action::FallSilent(host) => {
                 self.change(host, |world| drop(world.see(FailureState::Unreachable)));
             }
+            Action::ComeBack(host) if !self.site.hosts[host].site.is_powered() => {}
             Action::ComeBack(host) => {
                 self.change(host, |world| drop(world.see(FailureState::Up)));
+            }
+            Action::Command(host) => {
+                self.change(host, |world| {
+                    let last = world.sent.len().checked_sub(1);
+                    let job = last.and_then(|last| world.deliver(last, "w").ok());
+                    if let Some(job) = job {
+                        world.command(job);
+                    }
+                });
             }
             Action::Work(host) => {
                 self.change(host, World::work_off);
@@ -216,7 +233,7 @@ impl Storage {
                 self.is_down[host] = false;
             }
             Action::CephNotices(host) => {
-                self.is_down[host] = self.is_dead[host] || self.site.hosts[host].is_fenced();
+                self.is_down[host] = self.is_dead[host] || !self.site.hosts[host].site.is_powered();
             }
         }
     }
