@@ -2,10 +2,14 @@
 //!
 //! What the engine has counted may have changed until its decision is committed. A permit is counted by the transaction itself.
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::opinions::COUNTS_S;
 use crate::{SegmentId, Timestamp};
+
+/// Seconds by which the clocks of engines may differ.
+const CLOCKS_S: i64 = 2;
 
 /// One of a bounded number, held by an operation for as long as it is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +52,8 @@ impl Permit {
             is_kept,
         };
         let number = |at: Timestamp| at.timestamp().div_euclid(COUNTS_S);
-        let spans = number(asked_at)..=number(now);
+        let margin = TimeDelta::seconds(CLOCKS_S);
+        let spans = number(asked_at - margin)..=number(now + margin);
         let since = spans.map(|span| permit(format!("ceph {fsid} span {span}"), true));
         [permit(format!("ceph {fsid}"), false)]
             .into_iter()

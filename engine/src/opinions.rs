@@ -108,7 +108,10 @@ impl Engine {
             .await
             .map_err(|error| error_chain(&error))?;
         let survey = self.survey_by(&method, host, gone).await;
-        survey.map_err(|error| error_chain(&error))
+        survey.map_err(|error| match error {
+            EngineError::DeviceFailed { detail, .. } => detail,
+            other => error_chain(&other),
+        })
     }
 
     async fn survey_by(
@@ -117,14 +120,13 @@ impl Engine {
         host: &Host,
         gone: &[Host],
     ) -> Result<CephSurvey, EngineError> {
-        let name_of = |host: &Host| self.name_in_storage(method, host);
-        let names: Result<Vec<String>, EngineError> = gone.iter().map(name_of).collect();
+        let names = gone.iter().map(|host| self.name_in_storage(method, host));
         let frozen = FrozenMethod::new(&self.0.drivers, method, host)?;
         let budget = Duration::from_secs(u64::from(frozen.times.attempt_timeout_s)).min(LONGEST);
         let (resource, zone) = (frozen.resource, frozen.zone.clone());
         let request = DeviceRequest::Survey(SurveyRequest {
-            host: name_of(host)?,
-            gone: names?,
+            host: self.name_in_storage(method, host),
+            gone: names.collect(),
             method: frozen,
             budget_ms: u64::try_from(budget.as_millis()).unwrap_or(u64::MAX),
         });
@@ -134,9 +136,12 @@ impl Engine {
         }
     }
 
-    fn name_in_storage(&self, method: &Method, host: &Host) -> Result<String, EngineError> {
-        let frozen = FrozenMethod::new(&self.0.drivers, method, host)?;
-        let own = value_of(&frozen.parameters, "host");
-        Ok(own.unwrap_or_else(|| host.known_as()).to_owned())
+    /// What is wrong with a host's own parameters keeps no other host from being asked about.
+    fn name_in_storage(&self, method: &Method, host: &Host) -> String {
+        let frozen = FrozenMethod::new(&self.0.drivers, method, host).ok();
+        let own = frozen
+            .as_ref()
+            .and_then(|frozen| value_of(&frozen.parameters, "host"));
+        own.unwrap_or_else(|| host.known_as()).to_owned()
     }
 }

@@ -110,6 +110,7 @@ pages! {
     what_is_done_inside_a_cluster_is_checked_elsewhere: "docs/kubernetes.md" in places::newcomer();
     what_is_installed_in_a_cluster_is_checked_elsewhere: "docs/kubernetes-gates.md" in places::newcomer();
     what_is_set_up_in_pacemaker_is_checked_elsewhere: "docs/pacemaker.md" in places::newcomer();
+    the_way_from_asked_to_automatic_can_be_walked: "docs/policies.md" in places::demo().await;
     the_quick_start_leads_from_nothing_to_a_fenced_host: "docs/quick-start.md" in places::fresh_server().await;
     tokens_are_made_as_the_page_says: "docs/security.md" in places::control_plane();
     webhooks_are_set_up_as_the_page_says: "docs/subscriptions.md" in places::demo().await;
