@@ -22,6 +22,12 @@ pub enum EventKind {
     /// A condition of the host has stood for as long as a rule of its segment says, or is no more.
     #[strum(serialize = "host.condition")]
     HostCondition,
+    /// The host was fenced too often lately: it is taken back by a person alone.
+    #[strum(serialize = "host.quarantined")]
+    HostQuarantined,
+    /// A person takes back a host that was in quarantine.
+    #[strum(serialize = "host.quarantine_ended")]
+    HostQuarantineEnded,
     /// A person has suspended the host.
     #[strum(serialize = "host.suspended")]
     HostSuspended,

@@ -207,6 +207,8 @@ guards! {
     RecordKeepsDespite,
     /// Nothing begins by itself on a host that is suspended.
     SuspendedBeginsNothing,
+    /// A host that was fenced again and again is taken back by a person alone.
+    QuarantineHolds,
     /// Of a fence that has begun by itself, no step begins before others were asked anew.
     AsksBeforeEachStep,
     /// Nothing is scheduled on a host with a condition for which its segment says so.

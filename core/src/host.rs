@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Conditions, Fence, FencingKind, FrozenMethod, Generation, HostId, MethodId, Operation,
-    Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions, Sources, StepKind,
-    Suspension, TaskKind, Timestamp, words,
+    AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, MethodId,
+    Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions, Sources,
+    StepKind, Suspension, TaskKind, Timestamp, words,
 };
 
 /// Where a host's workloads live.
@@ -150,6 +150,8 @@ pub struct Host {
     pub conditions: Conditions,
     /// Its own suspension, if a person has suspended it.
     pub suspension: Option<Suspension>,
+    /// How often it was fenced lately.
+    pub flapping: Flapping,
     /// Advanced by each fence and rejoin.
     pub generation: Generation,
     /// What FENCED rests on; `None` while the host is UNFENCED.

@@ -24,6 +24,7 @@ mod event;
 mod explain;
 mod fence;
 mod fencing_policy;
+mod flapping;
 mod gate;
 mod guard;
 mod host;
@@ -92,6 +93,7 @@ pub use explain::{
 };
 pub use fence::Fence;
 pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
+pub use flapping::{Flapping, QuarantinePolicy};
 pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, stays_isolated, unforce_gate};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]

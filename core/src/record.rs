@@ -12,8 +12,8 @@ use crate::decide;
 use crate::guard::{Guard, on};
 use crate::platform::platform_of;
 use crate::{
-    Actor, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, FrozenPlan, FrozenStage, FrozenTask,
-    Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind,
+    Actor, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, Flapping, FrozenPlan, FrozenStage,
+    FrozenTask, Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind,
     OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
@@ -50,6 +50,9 @@ pub struct Record {
     /// nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub witnesses: BTreeMap<String, Boots>,
+    /// How often it was fenced lately.
+    #[serde(default, skip_serializing_if = "Flapping::is_none")]
+    pub flapping: Flapping,
     /// Its own suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
@@ -100,6 +103,7 @@ impl Record {
             && host.applied.is_empty()
             && host.in_flight.is_empty()
             && host.suspension.is_none()
+            && host.flapping.is_none()
             && live.is_none();
         let is_held = live.is_some_and(Operation::is_held_before_it_begins);
         // A host that fences itself is proven to have done so by the silence of all who have heard it.
@@ -124,6 +128,7 @@ impl Record {
                 BTreeMap::new()
             },
             suspension: host.suspension.clone(),
+            flapping: host.flapping.clone(),
             unfinished: live.and_then(|live| unfinished(live, host)),
         })
     }
@@ -145,6 +150,7 @@ impl Record {
             is_silence_answered: self.is_silence_answered,
             conditions: Conditions::forgotten(),
             suspension: self.suspension,
+            flapping: self.flapping,
             sources,
             updated_at: fresh.host.updated_at.max(written_at),
             ..fresh.host

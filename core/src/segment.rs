@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionRule, EvacuationPolicy, FencingPolicy, Problems, SegmentId, Timestamp, validate_zone};
+use crate::{
+    ConditionRule, EvacuationPolicy, FencingPolicy, Problems, QuarantinePolicy, SegmentId, Timestamp,
+    validate_zone,
+};
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct SegmentPolicy {
     pub rejoin_wait_s: u32,
     /// The zone whose workers reach the backends of the hosts; `null`: each host's own.
     pub workloads_zone: Option<String>,
+    /// When a host that is fenced again and again is not taken back without being asked; `null`: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<QuarantinePolicy>,
     /// Whether hosts are fenced without being asked.
     pub fencing: FencingPolicy,
     /// What is done about conditions.
@@ -43,6 +49,7 @@ impl Default for SegmentPolicy {
             auto_rejoin: false,
             rejoin_wait_s: 600,
             workloads_zone: None,
+            quarantine: None,
             fencing: FencingPolicy::default(),
             conditions: Vec::new(),
             evacuation: EvacuationPolicy::default(),
@@ -90,6 +97,9 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     let zone = policy.workloads_zone.as_deref();
     if let Some(Err(problem)) = zone.map(|zone| validate_zone("policy.workloads_zone", zone)) {
         problems.0.push(problem);
+    }
+    if let Some(quarantine) = policy.quarantine {
+        quarantine.check(&mut problems);
     }
     policy.fencing.check(&mut problems);
     ConditionRule::check_all(&policy.conditions, &mut problems);

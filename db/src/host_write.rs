@@ -27,8 +27,7 @@ const CONDITIONS: &str = "conditions, held_by_condition, ill_since";
 /// Whether a person has suspended it.
 const SUSPENSION: &str = "suspension";
 /// How far it is fenced. Its proofs must be there already.
-const FENCING: &str =
-    "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered";
+const FENCING: &str = "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered, flapping, quarantined_at";
 /// What changes at every step.
 const STEP: &str =
     "released_at, last_off_at, applied_fencing, in_flight, event_sequence, wake_at, revision, updated_at";
@@ -138,6 +137,7 @@ fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
     host.generation != known.generation
         || host.fence != known.fence
         || host.is_silence_answered != known.is_silence_answered
+        || host.flapping != known.flapping
 }
 
 pub(crate) fn configuration(host: &Host) -> Vec<Value> {
@@ -186,7 +186,9 @@ fn fencing(host: &Host) -> Vec<Value> {
         fence.map(|fence| fence.generation.0),
         fence.and_then(fenced_proof).map(ProofKind::as_str),
         fence.map(|fence| fence.at),
-        host.is_silence_answered
+        host.is_silence_answered,
+        (!host.flapping.is_none()).then(|| Value::document(&host.flapping)),
+        host.flapping.quarantined_at
     ]
 }
 

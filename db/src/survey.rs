@@ -31,6 +31,8 @@ pub struct Survey {
     pub event_sinks: Vec<(String, Option<Timestamp>)>,
     /// What is suspended; at most 1000 segments and 1000 hosts.
     pub suspensions: Suspended,
+    /// Hosts in quarantine.
+    pub quarantined: u64,
 }
 
 /// More suspensions of one kind are not counted.
@@ -65,6 +67,7 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         undelivered_since: undelivered_since(run).await?,
         event_sinks: event_sinks(run).await?,
         suspensions: crate::suspensions(run, MOST_SUSPENSIONS).await?,
+        quarantined: quarantined(run).await?,
     })
 }
 
@@ -129,6 +132,12 @@ async fn undelivered_since(run: &mut impl Run) -> Result<Option<Timestamp>, DbEr
                ORDER BY sequence LIMIT 1";
     let row = fetch_optional(run, sql, args![]).await?;
     row.map(|row| row.time("occurred_at")).transpose()
+}
+
+async fn quarantined(run: &mut impl Run) -> Result<u64, DbError> {
+    let sql = "SELECT COUNT(*) AS hosts FROM hosts WHERE quarantined_at IS NOT NULL";
+    let row = fetch_optional(run, sql, args![]).await?;
+    row.map_or(Ok(0), |row| row.count("hosts"))
 }
 
 async fn event_sinks(run: &mut impl Run) -> Result<Vec<(String, Option<Timestamp>)>, DbError> {

@@ -196,6 +196,8 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
     match event.kind {
         EventKind::HostFailureState
         | EventKind::HostCondition
+        | EventKind::HostQuarantined
+        | EventKind::HostQuarantineEnded
         | EventKind::HostSuspended
         | EventKind::HostResumed
         | EventKind::HostFenced
@@ -226,6 +228,10 @@ fn words(kind: EventKind) -> &'static str {
         EventKind::HostDeleted => "the host was removed",
         EventKind::HostFailureState => "the host is seen in another failure state",
         EventKind::HostCondition => "a condition of the host stands, or is no more",
+        EventKind::HostQuarantined => {
+            "the host was fenced too often lately, and is taken back by a person alone"
+        }
+        EventKind::HostQuarantineEnded => "the host's quarantine is over",
         EventKind::HostSuspended => "the host is suspended",
         EventKind::HostResumed => "the suspension of the host is over",
         EventKind::HostFenced => "the host is FENCED",

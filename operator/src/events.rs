@@ -196,6 +196,17 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
                     .unwrap_or("nothing is done about it any more")
             ),
         ),
+        EventKind::HostQuarantined => {
+            let (fences, within_s) = (&data["fences"], &data["within_s"]);
+            let note = format!(
+                "the node was fenced {fences} times within {within_s} s: it is taken back only when a rejoin is asked for"
+            );
+            (true, "Quarantined".to_owned(), note)
+        }
+        EventKind::HostQuarantineEnded => {
+            let note = format!("by {}: {}", text("by"), text("reason"));
+            (false, "QuarantineEnded".to_owned(), note)
+        }
         EventKind::HostSuspended => {
             let until = data["until"].as_str().unwrap_or("an operator resumes it");
             let note = format!("until {until}, by {}: {}", text("by"), text("reason"));

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use ringfence_core::{
     Applied, Attempt, AttemptBy, AttemptStatus, Backend, Conditions, EvacuationWork, FailureState, Fence,
-    FenceWork, Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus, Outcome,
-    RejoinWork, SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp, Work, default_sufficient_sets,
+    FenceWork, Flapping, Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus,
+    Outcome, RejoinWork, SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp, Work,
+    default_sufficient_sets,
 };
 use uuid::Uuid;
 
@@ -40,6 +41,7 @@ pub(crate) fn host(fenced: bool) -> Host {
         }),
         conditions: Conditions::default(),
         suspension: None,
+        flapping: Flapping::default(),
         is_silence_answered: true,
         released_at: None,
         last_off_at: None,

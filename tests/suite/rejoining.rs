@@ -11,6 +11,7 @@ crate::on_both_grounds!(
     a_host_is_taken_back_after_a_fence_by_storage_and_network_only_with_a_newer_boot,
     a_new_fence_overtakes_a_rejoin,
     an_unfenced_host_is_taken_back_already,
+    a_host_that_is_fenced_again_and_again_is_taken_back_when_a_person_asks,
     a_rejoin_right_after_the_proof_ends_the_fence_operation,
     a_refused_attempt_leaves_no_applied_fencing,
     a_returning_host_is_taken_back_automatically_where_the_segment_says_so,
@@ -176,6 +177,48 @@ async fn a_returning_host_is_taken_back_automatically_where_the_segment_says_so(
     stack.client.until_settled(&fence).await;
     let _monitor = stack.client.keep_seeing("h1");
     stack.client.until_unfenced("h1").await;
+    stack.stop().await;
+}
+
+async fn a_host_that_is_fenced_again_and_again_is_taken_back_when_a_person_asks(ground: Ground) {
+    let stack = Stack::start(ground).await;
+    stack.plan(power_plan()).await;
+    let policy = json!({ "auto_rejoin": true, "quarantine": { "fences": 2, "within_s": 3600 } });
+    stack.client.set_default_policy(policy).await.ok(200);
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    let monitor = stack.client.keep_seeing("h1");
+    stack.client.until_unfenced("h1").await;
+    drop(monitor);
+    stack.hang("h1").await;
+    let fence = stack.client.fence("h1").await;
+    stack.client.until_settled(&fence).await;
+    let _monitor = stack.client.keep_seeing("h1");
+    stack
+        .client
+        .until("/hosts/h1", |host| host["failure_state"] == "UP")
+        .await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let host = stack.client.host("h1").await;
+    assert_eq!(
+        (&host["fencing_state"], &host["operation"]),
+        (&json!("FENCED"), &Value::Null),
+        "{host}"
+    );
+    assert!(host["quarantined_at"].is_string(), "{host}");
+    rejoin(&stack).await;
+    stack.client.until_unfenced("h1").await;
+    let host = stack.client.host("h1").await;
+    assert!(host["quarantined_at"].is_null(), "{host}");
+    let types = stack.client.event_types("h1").await;
+    for event in ["host.quarantined", "host.quarantine_ended"] {
+        assert_eq!(
+            types.iter().filter(|known| *known == event).count(),
+            1,
+            "{types:?}"
+        );
+    }
     stack.stop().await;
 }
 

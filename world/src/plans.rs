@@ -95,6 +95,7 @@ pub fn host() -> Host {
         fence: None,
         conditions: Conditions::default(),
         suspension: None,
+        flapping: Flapping::default(),
         is_silence_answered: false,
         released_at: None,
         last_off_at: None,

@@ -69,12 +69,13 @@ fn particulars(event: &Event) -> String {
                 .to_owned();
             text("to").map_or_else(|| format!(" {name}"), |to| format!(" {name} to {to}"))
         }
-        EventKind::HostSuspended | EventKind::HostResumed => {
+        EventKind::HostSuspended | EventKind::HostResumed | EventKind::HostQuarantineEnded => {
             format!(" by {}", text("by").unwrap_or_default())
         }
         EventKind::HostCreated
         | EventKind::HostUpdated
         | EventKind::HostDeleted
+        | EventKind::HostQuarantined
         | EventKind::SubscriptionDisabled => String::new(),
     }
 }

@@ -50,6 +50,9 @@ pub(crate) struct HostView {
     /// Its own suspension; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspension: Option<SuspensionView>,
+    /// Since when it is taken back only where a rejoin is asked for, because it was fenced too often lately; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantined_at: Option<DateTime<Utc>>,
     /// What has been proven: UNFENCED or FENCED.
     #[schema(value_type = String, example = "FENCED")]
     pub fencing_state: FencingState,
@@ -241,6 +244,7 @@ impl From<HostRow> for HostView {
             sources: host.sources.iter().map(SourceView::from).collect(),
             conditions: host.conditions.iter().map(ConditionView::from).collect(),
             suspension: host.suspension.clone().map(SuspensionView::from),
+            quarantined_at: host.flapping.quarantined_at,
             fencing_state: host.fencing_state(),
             generation: host.generation.0,
             fenced_at: fence.map(|fence| fence.at),

@@ -1,7 +1,9 @@
 //! Segments.
 
 use chrono::{DateTime, Utc};
-use ringfence_core::{ConditionRule, EvacuationPolicy, FencingPolicy, Segment, SegmentPolicy, Wanted};
+use ringfence_core::{
+    ConditionRule, EvacuationPolicy, FencingPolicy, QuarantinePolicy, Segment, SegmentPolicy, Wanted,
+};
 use ringfence_engine::SegmentDraft;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -53,6 +55,9 @@ pub(crate) struct PolicyView {
     /// The zone whose workers reach the backends of the hosts; null: each host's own.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     pub workloads_zone: Option<String>,
+    /// When a host that is fenced again and again is taken back only where a rejoin is asked for; null: never.
+    #[schema(value_type = Option<QuarantineView>)]
+    pub quarantine: Option<QuarantinePolicy>,
     /// Whether hosts are fenced without being asked.
     pub fencing: FencingView,
     /// What is done about conditions of hosts; at most 32.
@@ -87,6 +92,18 @@ pub(crate) struct FencingView {
 
 shown! { FencingPolicy, FencingView:
     automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, ceph,
+}
+
+/// How often a host has to be fenced to be in quarantine.
+#[expect(dead_code, reason = "it describes QuarantinePolicy")]
+#[derive(ToSchema)]
+pub(crate) struct QuarantineView {
+    /// How often the host became FENCED; 2 to 32.
+    #[schema(minimum = 2, maximum = 32, example = 3)]
+    fences: u32,
+    /// Seconds within which it did; 60 to 2592000.
+    #[schema(minimum = 60, maximum = 2_592_000, example = 86_400)]
+    within_s: u32,
 }
 
 /// What is done about a condition that stands for some time.
@@ -151,7 +168,7 @@ shown! { EvacuationPolicy, EvacuationView:
 
 shown! { SegmentPolicy, PolicyView:
     self_fencing_timeout_s, settle_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, workloads_zone,
-    fencing, conditions, evacuation,
+    quarantine, fencing, conditions, evacuation,
 }
 
 impl From<Segment> for SegmentView {

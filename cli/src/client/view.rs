@@ -32,6 +32,7 @@ pub struct Host {
     #[serde(default)]
     pub conditions: Vec<Condition>,
     pub suspension: Option<Suspension>,
+    pub quarantined_at: Option<Timestamp>,
     pub fencing_state: String,
     pub generation: u32,
     pub fenced_at: Option<Timestamp>,
@@ -417,6 +418,8 @@ pub struct Policy {
     pub restarts: u32,
     pub restart_delay_s: u32,
     pub auto_rejoin: bool,
+    #[serde(default)]
+    pub quarantine: Option<Quarantine>,
     pub rejoin_wait_s: u32,
     pub workloads_zone: Option<String>,
     #[serde(default)]
@@ -463,6 +466,13 @@ pub struct Fencing {
     pub at_once: Option<u32>,
     pub per_minute: Option<u32>,
     pub ceph: Vec<String>,
+}
+
+/// When a host is in quarantine.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Quarantine {
+    pub fences: u32,
+    pub within_s: u32,
 }
 
 /// What is done about a condition of a host.

@@ -7,7 +7,7 @@ use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{ConditionRule, Policy, Segment};
+use crate::client::view::{ConditionRule, Policy, Quarantine, Segment};
 use crate::error::CliError;
 use crate::output::{Details, Screen, Table};
 
@@ -58,6 +58,9 @@ pub struct SegmentFields {
     /// Whether a FENCED host that is seen UP again is rejoined automatically
     #[arg(long, value_name = "true|false")]
     auto_rejoin: Option<bool>,
+    /// When a host is rejoined only where you ask for it: fenced so often within so many seconds; none: never
+    #[arg(long, value_name = "fences=N,within_s=SECONDS|none", value_parser = quarantine_or_none)]
+    quarantine: Option<Value>,
     /// Seconds that a rejoin waits for the host
     #[arg(long, value_name = "SECONDS")]
     rejoin_wait_s: Option<u32>,
@@ -101,6 +104,21 @@ pub struct SetArgs {
     name: Option<String>,
     #[command(flatten)]
     fields: SegmentFields,
+}
+
+fn quarantine_or_none(text: &str) -> Result<Value, String> {
+    if text == "none" {
+        return Ok(Value::Null);
+    }
+    let field = |text: &str| {
+        let (key, value) = text.split_once('=')?;
+        let value: u32 = value.trim().parse().ok()?;
+        Some((key.trim().to_owned(), Value::from(value)))
+    };
+    let fields: Option<Map<String, Value>> = text.split(',').map(field).collect();
+    fields.map(Value::Object).ok_or_else(|| {
+        "fences=N,within_s=SECONDS is allowed, such as fences=3,within_s=86400, and none".to_owned()
+    })
 }
 
 fn zone_or_none(text: &str) -> Result<Value, String> {
@@ -203,6 +221,7 @@ impl SegmentFields {
         put(&mut policy, "restarts", self.restarts);
         put(&mut policy, "restart_delay_s", self.restart_delay_s);
         put(&mut policy, "auto_rejoin", self.auto_rejoin);
+        put(&mut policy, "quarantine", self.quarantine);
         put(&mut policy, "rejoin_wait_s", self.rejoin_wait_s);
         put(&mut policy, "workloads_zone", self.workloads_zone);
         let fencing = self.fencing.iter().map(|text| fencing_field(text));
@@ -229,6 +248,11 @@ fn self_fencing(policy: &Policy) -> String {
     policy
         .self_fencing_timeout_s
         .map_or_else(|| "none".to_owned(), |seconds| format!("{seconds} s"))
+}
+
+fn quarantine(policy: &Policy) -> Option<String> {
+    let Quarantine { fences, within_s } = policy.quarantine?;
+    Some(format!("after {fences} fences within {within_s} s"))
 }
 
 fn restarts(policy: &Policy) -> String {
@@ -321,6 +345,7 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
         .with("a stop settles", format!("{} s", policy.settle_s))
         .with("restarts", restarts(policy))
         .with("auto-rejoin", auto_rejoin(policy))
+        .with_some("quarantine", quarantine(policy))
         .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
         .with_some("workloads' zone", policy.workloads_zone.as_deref())
         .with("fencing", fencing(policy));
@@ -353,6 +378,7 @@ mod tests {
             restarts: None,
             restart_delay_s: None,
             auto_rejoin: Some(true),
+            quarantine: None,
             rejoin_wait_s: None,
             workloads_zone: None,
             fencing: vec![

@@ -456,8 +456,20 @@ fn become_fenced(draft: &mut Draft) {
     });
     draft.state.host.fence = Some(fence);
     draft.event(EventKind::HostFenced, data);
+    quarantine(draft);
     if proven_movable(&draft.state, now) != Some(Movable::All) {
         tell_of_more(draft);
+    }
+}
+
+/// A host that was fenced too often lately is not taken back without being asked.
+fn quarantine(draft: &mut Draft) {
+    let (now, policy) = (draft.now, draft.state.policy.quarantine);
+    let begins = draft.state.host.flapping.fenced(policy, now);
+    if let Some(policy) = policy.filter(|_| begins) {
+        let fences = draft.state.host.flapping.fences_within(policy.within_s, now);
+        let data = json!({ "fences": fences, "within_s": policy.within_s });
+        draft.event(EventKind::HostQuarantined, data);
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) fn rejoin(
     match draft.live() {
         Some(live) if live.kind() == OperationKind::Rejoin => {
             let id = live.id;
+            end_quarantine(draft, &reason, actor);
             if boot_confirmed {
                 confirm_boot(draft, &reason, actor);
             }
@@ -44,6 +45,7 @@ pub(super) fn rejoin(
     if host.fence.is_none() && host.applied.is_empty() {
         return Ok(Reply::AlreadySo);
     }
+    end_quarantine(draft, &reason, actor);
     let operation = new_operation(draft, operation_id, reason, &actor.name, boot_confirmed);
     draft.begin(operation);
     // The person who asks for the rejoin may have plugged the host in by hand just now.
@@ -52,6 +54,13 @@ pub(super) fn rejoin(
         draft.state.host.released(now);
     }
     Ok(Reply::Started(operation_id))
+}
+
+fn end_quarantine(draft: &mut Draft, reason: &str, actor: &Actor) {
+    if draft.state.host.flapping.release() {
+        let data = json!({ "by": actor.name, "reason": reason });
+        draft.event(EventKind::HostQuarantineEnded, data);
+    }
 }
 
 /// A person says of a rejoin that is under way that the host was booted anew.
@@ -75,7 +84,15 @@ pub(super) fn is_due(draft: &Draft) -> bool {
     let host = &draft.state.host;
     let is_wanted = host.current_fence().is_some() && draft.state.policy.auto_rejoin;
     let is_back = host.is_seen_back(draft.state.clock_set_at);
-    is_back && draft.live().is_none() && (is_wanted || is_only_isolated(host))
+    let is_free = !is_in_quarantine(draft);
+    is_back && is_free && draft.live().is_none() && (is_wanted || is_only_isolated(host))
+}
+
+/// A segment that has no rule any more keeps no host there.
+fn is_in_quarantine(draft: &Draft) -> bool {
+    let is_there =
+        draft.state.host.flapping.quarantined_at.is_some() && draft.state.policy.quarantine.is_some();
+    is_there && on(Guard::QuarantineHolds)
 }
 
 /// Whether all that a fence has done, which ended before anything was proven, is to keep workloads from starting on the host.

@@ -120,6 +120,9 @@ CREATE TABLE hosts (
     ill_since integer,
     -- Its own suspension; its segment may have one, and all hosts may.
     suspension text CHECK (suspension <> ''),
+    -- How often it was fenced lately, and since when it is in quarantine.
+    flapping text CHECK (flapping <> ''),
+    quarantined_at integer,
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at integer,
     last_off_at integer,
@@ -154,6 +157,7 @@ CREATE INDEX hosts_by_wake_at ON hosts (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
 CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
 -- The few of which something is wrong, among the many that are well.
+CREATE INDEX hosts_quarantined_by_name ON hosts (name) WHERE quarantined_at IS NOT NULL;
 CREATE INDEX hosts_suspended_by_name ON hosts (name) WHERE suspension IS NOT NULL;
 CREATE INDEX hosts_fenced_by_name ON hosts (name) WHERE fencing_state = 'FENCED';
 CREATE INDEX hosts_unreachable_by_name ON hosts (name) WHERE failure_state = 'UNREACHABLE';

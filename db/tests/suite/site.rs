@@ -50,6 +50,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         failure_since: None,
         conditions: Conditions::default(),
         suspension: None,
+        flapping: ringfence_core::Flapping::default(),
         generation: Generation(0),
         fence: None,
         is_silence_answered: false,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, Backend, Conditions, EventKind, FailureState, Generation, Host, HostDescription, HostId,
-    HostState, Parameters, Problems, Segment, SegmentId, Sources, Timestamp, may_change, may_remove,
+    Applied, Backend, Conditions, EventKind, FailureState, Flapping, Generation, Host, HostDescription,
+    HostId, HostState, Parameters, Problems, Segment, SegmentId, Sources, Timestamp, may_change, may_remove,
     may_remove_departed, validate_host,
 };
 use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
@@ -133,6 +133,7 @@ impl HostDraft {
             fence: None,
             conditions: Conditions::default(),
             suspension: None,
+            flapping: Flapping::default(),
             is_silence_answered: false,
             released_at: None,
             last_off_at: None,

@@ -75,6 +75,8 @@ fn priority(kind: EventKind) -> &'static str {
         | EventKind::HostDeleted
         | EventKind::HostFailureState
         | EventKind::HostCondition
+        | EventKind::HostQuarantined
+        | EventKind::HostQuarantineEnded
         | EventKind::HostSuspended
         | EventKind::HostResumed
         | EventKind::HostFenced

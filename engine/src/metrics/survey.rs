@@ -42,6 +42,7 @@ pub(crate) struct Gauges {
     outbox_age: Seconds,
     feed_lag: Count,
     failing_checks: Family<Words<1>, Gauge>,
+    quarantined: Family<Words<0>, Gauge>,
     suspensions: Family<Words<1>, Gauge>,
     oldest_suspension: Seconds,
     next_suspension_end: Seconds,
@@ -75,6 +76,7 @@ impl Gauges {
             self.feed_lag => "event_feed_lag_events",
                 "Events that are numbered and that this process has not passed on to its listeners yet";
             self.failing_checks => "method_checks_failing", "Methods' devices whose last health check was not answered well, by driver";
+            self.quarantined => "quarantined_hosts", "Hosts that were fenced too often lately, and are taken back by a person alone";
             self.suspensions => "suspensions", "Suspensions that are in force, by what is suspended";
             self.oldest_suspension => "oldest_suspension_age_seconds", "Since when the oldest of them lasts; 0 if there is none";
             self.next_suspension_end => "next_suspension_end_seconds", "After what time the next of them ends by itself; absent if none does";
@@ -125,6 +127,7 @@ impl Gauges {
             let failing = counted.map_or(0, |(_, failing)| *failing);
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
+        set(&self.quarantined, &[], survey.quarantined);
         self.show_suspensions(&survey.suspensions, now);
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
         self.behind.show(survey, now);
@@ -158,6 +161,7 @@ impl Gauges {
         self.outbox_rows.clear();
         self.feed_lag.clear();
         self.failing_checks.clear();
+        self.quarantined.clear();
         self.suspensions.clear();
         self.oldest_suspension.clear();
         self.next_suspension_end.clear();

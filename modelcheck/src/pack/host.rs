@@ -26,6 +26,8 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         conditions: _,
         // With those that it shares.
         suspension: _,
+        // No world has a rule for it.
+        flapping: _,
         // What all others are seen from.
         generation,
         fence,

@@ -80,6 +80,11 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
     if let Some(suspension) = &host.suspension {
         details = details.with("suspended", suspension::line(suspension));
     }
+    if let Some(since) = host.quarantined_at {
+        let since = time(since);
+        let line = format!("since {since}; it is taken back only when you ask for it: ringfence host rejoin");
+        details = details.with("quarantine", line);
+    }
     details = details
         .with_some("boot", host.boot_id.as_deref())
         .with_word("fencing", &host.fencing_state, fenced)

@@ -104,6 +104,10 @@ fn a_policy_is_within_its_ranges() {
         auto_rejoin: true,
         rejoin_wait_s: 86_401,
         workloads_zone: Some("no zone".to_owned()),
+        quarantine: Some(QuarantinePolicy {
+            fences: 1,
+            within_s: 2_592_001,
+        }),
         fencing: FencingPolicy {
             automatic: true,
             after_s: 3_601,
@@ -146,6 +150,8 @@ fn a_policy_is_within_its_ranges() {
             "policy.restart_delay_s",
             "policy.rejoin_wait_s",
             "policy.workloads_zone",
+            "policy.quarantine.fences",
+            "policy.quarantine.within_s",
             "policy.fencing.after_s",
             "policy.fencing.at_most",
             "policy.fencing.within_s",

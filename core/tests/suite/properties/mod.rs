@@ -13,6 +13,7 @@ mod l1_everything_ends;
 mod s10_a_persons_word;
 mod s11_at_once;
 mod s11_ceph;
+mod s11_quarantine;
 mod s11_storm_brake;
 mod s11_suspension;
 mod s12_what_undoes_a_proof_ends_it;

@@ -106,7 +106,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
         any::<bool>(),
         1..200_u32,
         evacuation(),
-        (fencing(), conditions()),
+        (fencing(), conditions(), quarantine()),
     )
         .prop_map(
             |(
@@ -117,7 +117,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                 auto_rejoin,
                 rejoin_wait_s,
                 evacuation,
-                (fencing, conditions),
+                (fencing, conditions, quarantine),
             )| {
                 SegmentPolicy {
                     self_fencing_timeout_s,
@@ -127,12 +127,19 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                     auto_rejoin,
                     rejoin_wait_s,
                     workloads_zone: None,
+                    quarantine,
                     conditions,
                     fencing,
                     evacuation,
                 }
             },
         )
+}
+
+fn quarantine() -> impl Strategy<Value = Option<QuarantinePolicy>> {
+    let policy =
+        (2..4_u32, 60..90_000_u32).prop_map(|(fences, within_s)| QuarantinePolicy { fences, within_s });
+    proptest::option::weighted(0.3, policy)
 }
 
 /// What is done about the sickness that a problem detector may tell of.

@@ -8,6 +8,7 @@ mod evacuating;
 mod evacuating_meanwhile;
 mod falling_silent;
 mod fencing;
+mod flapping;
 mod following;
 mod forgetting;
 mod holding;
