@@ -199,7 +199,7 @@ async fn a_host_that_is_fenced_again_and_again_is_taken_back_when_a_person_asks(
         .client
         .until("/hosts/h1", |host| host["failure_state"] == "UP")
         .await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let host = stack.client.host("h1").await;
     assert_eq!(
         (&host["fencing_state"], &host["operation"]),

@@ -12,7 +12,7 @@ use crate::{
 use super::draft::{after_ms, after_s};
 use super::{AUTO_FENCE_AGAIN_MS, Draft, auto_fence};
 
-/// Those that hold an automatic fence of the host.
+/// Those that hold an automatic fence of the host. Where others were not asked because something else holds it, that holds it alone: it keeps its place in the line.
 pub(super) fn holding(
     draft: &Draft,
     cause: Cause,
@@ -28,9 +28,15 @@ pub(super) fn holding(
         opinions,
         draft.now,
     );
-    all.into_iter()
+    let mut by: Vec<Ruling> = all
+        .into_iter()
         .filter(|ruling| ruling.holds() && on(Guard::SafeguardsHold))
-        .collect()
+        .collect();
+    let is_held_anyway = by.iter().any(|ruling| !ruling.safeguard.is_asked());
+    if is_held_anyway && opinions.asked_at.is_none() {
+        by.retain(|ruling| !ruling.safeguard.is_asked());
+    }
+    by
 }
 
 /// What a fence takes that begins now.

@@ -350,6 +350,28 @@ fn power_is_asked_for(world: &World) -> bool {
 }
 
 #[test]
+fn a_fence_that_waits_for_its_turn_keeps_its_place_before_ceph_is_asked() {
+    let mut policy = policy();
+    policy.fencing.at_once = Some(1);
+    let mut world = World::new(power_plan(), policy);
+    world.others.under_way = 1;
+    let _ = world.see(FailureState::Unreachable);
+    world.pass(6_000);
+    assert!(live(&world).is_in_line());
+    assert!(!live(&world).detail.contains("Ceph"), "{}", live(&world).detail);
+    world.others.under_way = 0;
+    assert!(asks_others(&world.state, world.others, world.now));
+    // An engine asks, and gets no answer.
+    world.opinions = Opinions {
+        asked_at: Some(world.now),
+        ceph: [("main".to_owned(), Err("no monitor answered".to_owned()))].into(),
+    };
+    world.pass(6_000);
+    assert!(!live(&world).is_in_line());
+    assert!(live(&world).detail.contains("no monitor answered"));
+}
+
+#[test]
 fn the_next_step_waits_for_what_ceph_says_then() {
     let mut world = after_its_first_step();
     assert_eq!(live(&world).status, OperationStatus::Running);
