@@ -31,6 +31,9 @@ pub struct FencingPolicy {
     /// held until the next minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<u32>,
+    /// Seconds without a change in the segment for which a fence waits after the storm brake has held one, 10 to 86,400; `null`: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet_s: Option<u32>,
     /// Methods of the driver `ceph` by name, at most 8: a fence that begins by itself waits until every Ceph that they reach goes on without the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ceph: Vec<String>,
@@ -49,6 +52,7 @@ impl Default for FencingPolicy {
             at_most_percent: 40,
             at_once: None,
             per_minute: None,
+            quiet_s: None,
             ceph: Vec::new(),
         }
     }
@@ -73,6 +77,8 @@ pub struct Neighbourhood {
     pub before_it: u64,
     /// Fences of the segment's hosts that have begun by themselves in this minute, while the segment bounds them.
     pub begun: u64,
+    /// When the segment changed last, if its storm brake has held a fence and it has not been quiet since ([`last_unrest`](crate::last_unrest)).
+    pub last_unrest: Option<Timestamp>,
 }
 
 /// So many hosts may be out of service whatever their percentage, while another one is in service.
@@ -91,6 +97,7 @@ impl FencingPolicy {
             under_way: _,
             before_it: _,
             begun: _,
+            last_unrest: _,
         } = around;
         let percent = u64::from(self.at_most_percent);
         let is_small = |out: u64, all: u64| out <= 1 || (out <= ALWAYS_ALLOWED && out < all);
@@ -121,13 +128,14 @@ impl FencingPolicy {
     pub(crate) fn check(&self, problems: &mut Problems) {
         let at_once = self.at_once.map(|value| ("at_once", value, 1, 10_000));
         let per_minute = self.per_minute.map(|value| ("per_minute", value, 1, 10_000));
+        let quiet_s = self.quiet_s.map(|value| ("quiet_s", value, 10, 86_400));
         let ranges = [
             ("after_s", self.after_s, 0, 3_600),
             ("at_most", self.at_most, 1, 10_000),
             ("within_s", self.within_s, 10, 86_400),
             ("at_most_percent", self.at_most_percent, 1, 100),
         ];
-        for (field, value, min, max) in ranges.into_iter().chain(at_once).chain(per_minute) {
+        for (field, value, min, max) in ranges.into_iter().chain(at_once).chain(per_minute).chain(quiet_s) {
             if !(min..=max).contains(&value) {
                 problems.add(
                     format!("policy.fencing.{field}"),

@@ -152,6 +152,8 @@ pub struct Host {
     pub suspension: Option<Suspension>,
     /// How often it was fenced lately.
     pub flapping: Flapping,
+    /// When the storm brake last held a fence of it.
+    pub braked_at: Option<Timestamp>,
     /// Advanced by each fence and rejoin.
     pub generation: Generation,
     /// What FENCED rests on; `None` while the host is UNFENCED.

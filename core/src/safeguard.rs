@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cause, Condition, FailureState, HostState, Neighbourhood, Operation, Opinions, Timestamp, words,
+    Cause, Condition, FailureState, HostState, Neighbourhood, Operation, Opinions, Timestamp, cool_down,
+    words,
 };
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
@@ -19,6 +20,8 @@ pub enum Safeguard {
     Suspension,
     /// No condition of the host spares it.
     Condition,
+    /// The segment has been quiet for some time since its storm brake held a fence.
+    CoolDown,
     /// Every Ceph of which the host is a part goes on without it.
     Ceph,
     /// Fewer fences of the segment's hosts are under way than may be at one time.
@@ -34,7 +37,12 @@ impl Safeguard {
     pub(crate) fn is_asked(self) -> bool {
         match self {
             Self::Ceph => true,
-            Self::Silence | Self::Suspension | Self::Condition | Self::AtOnce | Self::PerMinute => false,
+            Self::Silence
+            | Self::Suspension
+            | Self::Condition
+            | Self::CoolDown
+            | Self::AtOnce
+            | Self::PerMinute => false,
         }
     }
 
@@ -42,7 +50,7 @@ impl Safeguard {
     pub(crate) fn is_line(self) -> bool {
         match self {
             Self::AtOnce | Self::PerMinute => true,
-            Self::Silence | Self::Suspension | Self::Condition | Self::Ceph => false,
+            Self::Silence | Self::Suspension | Self::Condition | Self::CoolDown | Self::Ceph => false,
         }
     }
 }
@@ -126,7 +134,10 @@ pub fn rulings(
     let spared = host.host.conditions.spares().map(|(name, why)| spared(name, why));
     let at_once = policy.at_once.map(|limit| at_once(limit, around));
     let per_minute = policy.per_minute.map(|limit| per_minute(limit, around));
-    let before = [silence, suspended, spared].into_iter().flatten();
+    let quiet = policy
+        .quiet_s
+        .map(|quiet_s| cool_down::ruling(quiet_s, around.last_unrest));
+    let before = [silence, suspended, spared, quiet].into_iter().flatten();
     let asked = opinions.rulings(&host.policy, now);
     let line = [at_once, per_minute].into_iter().flatten();
     before.chain(asked).chain(line).collect()

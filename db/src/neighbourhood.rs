@@ -1,6 +1,6 @@
 //! How the hosts around a host stand: what the storm brake and the safeguards go by.
 
-use ringfence_core::{Host, HostId, Neighbourhood, Permit, Timestamp};
+use ringfence_core::{Host, HostId, Neighbourhood, Permit, Timestamp, last_unrest};
 
 use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
@@ -54,8 +54,41 @@ pub async fn neighbourhood(
         under_way: row.count("under_way")?,
         before_it: row.count("before_it")?,
         begun: row.count("begun")?,
+        last_unrest: None,
     })
 }
+
+/// When the segment of the host changed last, if it has not been quiet for so many seconds since its storm brake held a fence.
+pub async fn unrest(
+    run: &mut impl Run,
+    host: &Host,
+    quiet_s: u32,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, DbError> {
+    let sql = "SELECT max(braked_at) AS braked_at FROM hosts WHERE segment_id = $1";
+    let row = fetch_optional(run, sql, args![host.segment_id.0]).await?;
+    let Some(braked_at) = row.map(|row| row.opt_time("braked_at")).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let sql = "SELECT occurred_at FROM events
+               WHERE segment_id = $1 AND kind = 'host.failure_state' AND host_id <> $2 AND occurred_at > $3
+               ORDER BY occurred_at DESC LIMIT $4";
+    let rows = fetch_all(
+        run,
+        sql,
+        args![host.segment_id.0, host.id.0, braked_at, MOST_CHANGES],
+    )
+    .await?;
+    let changes: Result<Vec<Timestamp>, DbError> = rows.iter().map(|row| row.time("occurred_at")).collect();
+    let changes = changes?;
+    // Those that are left out may have come at any time between.
+    let is_cut = changes.len() >= MOST_CHANGES as usize;
+    let from = changes.last().copied().filter(|_| is_cut).unwrap_or(braked_at);
+    Ok(last_unrest(from, &changes, quiet_s, now))
+}
+
+/// Changes of hosts that are looked at, the newest.
+const MOST_CHANGES: u32 = 1_000;
 
 /// Other hosts that are FENCED or being fenced, or from which a fence that has ended may have taken something, in whichever segment; at most `limit`.
 pub async fn hosts_gone_beside(run: &mut impl Run, id: HostId, limit: u32) -> Result<Vec<Host>, DbError> {

@@ -90,7 +90,16 @@ impl Engine {
         let within_s = i64::from(state.policy.fencing.within_s);
         let now = self.0.clock.now();
         let since = now - TimeDelta::seconds(within_s);
-        Ok(ringfence_db::neighbourhood(&mut self.0.db.reader(), &state.host, since, now).await?)
+        let mut reader = self.0.db.reader();
+        let around = ringfence_db::neighbourhood(&mut reader, &state.host, since, now).await?;
+        let last_unrest = match state.policy.fencing.quiet_s {
+            Some(quiet_s) => ringfence_db::unrest(&mut reader, &state.host, quiet_s, now).await?,
+            None => None,
+        };
+        Ok(Neighbourhood {
+            last_unrest,
+            ..around
+        })
     }
 }
 

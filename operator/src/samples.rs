@@ -42,6 +42,7 @@ pub(crate) fn host(fenced: bool) -> Host {
         conditions: Conditions::default(),
         suspension: None,
         flapping: Flapping::default(),
+        braked_at: None,
         is_silence_answered: true,
         released_at: None,
         last_off_at: None,

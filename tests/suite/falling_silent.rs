@@ -11,6 +11,7 @@ crate::on_both_grounds!(
     a_host_without_a_plan_waits_for_a_person,
     hosts_that_fall_silent_together_are_fenced_one_after_the_other_where_one_may_be_at_a_time,
     no_more_fences_begin_by_themselves_in_a_minute_than_may,
+    after_a_storm_a_fence_waits_until_its_segment_was_quiet,
 );
 
 /// Six hosts in a segment with this policy for hosts that fall silent.
@@ -102,6 +103,36 @@ async fn under_way(stack: &Stack) -> usize {
         .await
         .ok(200);
     list["operations"].as_array().unwrap().len()
+}
+
+async fn after_a_storm_a_fence_waits_until_its_segment_was_quiet(ground: Ground) {
+    let fencing = json!({
+        "automatic": true, "after_s": 0, "at_most": 1, "within_s": 10, "at_most_percent": 100, "quiet_s": 20,
+    });
+    let stack = with_policy(ground, fencing).await;
+    stack.plan(power_plan()).await;
+    stack.observe().await;
+    stack.hang("h1").await;
+    stack.client.until_fenced("h1").await;
+    stack.hang("h2").await;
+    let braked = fence_of(&stack, "h2").await;
+    assert_eq!(braked["is_held_by_brake"], true, "{braked}");
+    // The storm brake has forgotten the others by then.
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    stack.hang("h3").await;
+    let is_held = |list: &Value| list["operations"][0]["status"] == "held";
+    let list = stack.client.until("/operations?host=h3", is_held).await;
+    let by = &list["operations"][0]["held"]["by"];
+    assert_eq!(by[0]["safeguard"], "cool_down", "{list}");
+    let reason = by[0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("which has not been quiet for 20 s since"),
+        "{reason}"
+    );
+    assert!(stack.simulators.may_write("h3"));
+    stack.client.until_fenced("h3").await;
+    stack.judge("h3").await;
+    stack.stop().await;
 }
 
 async fn no_more_fences_begin_by_themselves_in_a_minute_than_may(ground: Ground) {

@@ -96,6 +96,7 @@ pub fn host() -> Host {
         conditions: Conditions::default(),
         suspension: None,
         flapping: Flapping::default(),
+        braked_at: None,
         is_silence_answered: false,
         released_at: None,
         last_off_at: None,

@@ -85,13 +85,15 @@ pub(crate) struct FencingView {
     pub at_once: Option<u32>,
     /// Fences of the segment's hosts that may begin by themselves in one minute of the clock; 1 to 10000; null: any number. Beyond them a fence is held until the next minute.
     pub per_minute: Option<u32>,
+    /// Seconds without a change of a host of the segment for which a fence waits after the storm brake has held one; 10 to 86400; null: none.
+    pub quiet_s: Option<u32>,
     /// Methods of the driver ceph by name: a fence that begins by itself is held until every Ceph that they reach goes on without the host, and says so within 30 s.
     #[schema(max_items = 8)]
     pub ceph: Vec<String>,
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, ceph,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, ceph,
 }
 
 /// How often a host has to be fenced to be in quarantine.

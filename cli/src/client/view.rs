@@ -465,6 +465,7 @@ pub struct Fencing {
     pub at_most_percent: u32,
     pub at_once: Option<u32>,
     pub per_minute: Option<u32>,
+    pub quiet_s: Option<u32>,
     pub ceph: Vec<String>,
 }
 

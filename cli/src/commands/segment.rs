@@ -67,7 +67,7 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4 or ceph=METHOD,METHOD; may be
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4, quiet_s=600 or ceph=METHOD,METHOD; may be
     /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
@@ -92,7 +92,7 @@ pub struct AddArgs {
 /// `ringfence segment set`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
-    "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "rejoin_wait_s", "workloads_zone",
+    "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "quarantine", "rejoin_wait_s", "workloads_zone",
     "fencing", "condition", "evacuation",
 ])))]
 pub struct SetArgs {
@@ -273,16 +273,20 @@ fn fencing(policy: &Policy) -> String {
     }
     let at_once = fencing.at_once.map(|fences| format!(", {fences} at once"));
     let per_minute = fencing.per_minute.map(|fences| format!(", {fences} per minute"));
+    let quiet = fencing
+        .quiet_s
+        .map(|seconds| format!(", after a storm once it was quiet for {seconds} s"));
     let ceph = Some(fencing.ceph.join(", ")).filter(|names| !names.is_empty());
     let ceph = ceph.map(|names| format!(", where Ceph goes on without the host ({names})"));
     format!(
-        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}{}",
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}{}{}",
         fencing.after_s,
         fencing.at_most,
         fencing.within_s,
         fencing.at_most_percent,
         at_once.unwrap_or_default(),
         per_minute.unwrap_or_default(),
+        quiet.unwrap_or_default(),
         ceph.unwrap_or_default()
     )
 }

@@ -125,6 +125,7 @@ pub(super) fn ask(draft: &mut Draft, brake: &str) {
     if let Work::Fence(fence) = &mut operation.work {
         fence.is_held_by_brake = true;
     }
+    draft.state.host.braked_at = Some(draft.now);
     operation.status = OperationStatus::NeedsOperator;
     operation.detail =
         format!("{brake}; look why, then retry this operation to fence the host, or cancel it");

@@ -104,6 +104,8 @@ CREATE TABLE hosts (
     -- How often it was fenced lately, and since when it is in quarantine.
     flapping text CHECK (flapping <> ''),
     quarantined_at timestamptz,
+    -- When the storm brake last held a fence of it.
+    braked_at timestamptz,
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at timestamptz,
     last_off_at timestamptz,
@@ -232,6 +234,9 @@ END $$;
 
 CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
     FOR EACH ROW WHEN (NEW.host_sequence > 1) EXECUTE FUNCTION refuse_a_gap_between_events();
+
+-- How a segment's hosts have changed.
+CREATE INDEX changes_by_segment ON events (segment_id, occurred_at) WHERE kind = 'host.failure_state';
 
 CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
 

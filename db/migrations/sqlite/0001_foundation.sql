@@ -123,6 +123,8 @@ CREATE TABLE hosts (
     -- How often it was fenced lately, and since when it is in quarantine.
     flapping text CHECK (flapping <> ''),
     quarantined_at integer,
+    -- When the storm brake last held a fence of it.
+    braked_at integer,
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at integer,
     last_off_at integer,
@@ -233,6 +235,9 @@ CREATE TABLE events (
     CHECK ((host_id IS NULL) = (host IS NULL) AND (host_id IS NULL) = (segment_id IS NULL)
         AND (host_id IS NULL) = (host_sequence IS NULL) AND (host_id IS NULL) = (generation IS NULL))
 ) STRICT;
+
+-- How a segment's hosts have changed.
+CREATE INDEX changes_by_segment ON events (segment_id, occurred_at) WHERE kind = 'host.failure_state';
 
 CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
     WHEN NEW.host_sequence > 1

@@ -51,6 +51,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         conditions: Conditions::default(),
         suspension: None,
         flapping: ringfence_core::Flapping::default(),
+        braked_at: None,
         generation: Generation(0),
         fence: None,
         is_silence_answered: false,

@@ -134,6 +134,7 @@ impl HostDraft {
             conditions: Conditions::default(),
             suspension: None,
             flapping: Flapping::default(),
+            braked_at: None,
             is_silence_answered: false,
             released_at: None,
             last_off_at: None,

@@ -28,6 +28,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         suspension: _,
         // No world has a rule for it.
         flapping: _,
+        braked_at: _,
         // What all others are seen from.
         generation,
         fence,

@@ -116,6 +116,7 @@ fn a_policy_is_within_its_ranges() {
             at_most_percent: 101,
             at_once: Some(0),
             per_minute: Some(10_001),
+            quiet_s: Some(9),
             ceph: ["main", "no ceph", "main"].map(str::to_owned).into(),
         },
         conditions: vec![
@@ -158,6 +159,7 @@ fn a_policy_is_within_its_ranges() {
             "policy.fencing.at_most_percent",
             "policy.fencing.at_once",
             "policy.fencing.per_minute",
+            "policy.fencing.quiet_s",
             "policy.fencing.ceph[1]",
             "policy.fencing.ceph[2]",
             "policy.conditions[0].for_s",

@@ -13,6 +13,7 @@ mod l1_everything_ends;
 mod s10_a_persons_word;
 mod s11_at_once;
 mod s11_ceph;
+mod s11_cool_down;
 mod s11_quarantine;
 mod s11_storm_brake;
 mod s11_suspension;
