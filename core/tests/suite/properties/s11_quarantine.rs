@@ -3,10 +3,58 @@
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
+use ringfence_world::World;
+use ringfence_world::plans::{self, power_plan};
 
-use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, has_event};
-use super::settings::setting;
+use crate::scenarios::boot;
+
+const POLICY: QuarantinePolicy = QuarantinePolicy {
+    fences: 2,
+    within_s: 3_600,
+};
+
+/// What happens to one host that its segment fences, and takes back, by itself.
+#[derive(Clone, Debug)]
+enum Action {
+    FallSilent,
+    ComeBack,
+    Work,
+    Pass(u32),
+    Fence,
+    Cancel,
+    Rejoin,
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let a_while = prop_oneof![4 => 500..70_000_u32, 1 => 70_000..3_000_000_u32];
+    prop_oneof![
+        4 => Just(Action::FallSilent),
+        4 => Just(Action::ComeBack),
+        8 => Just(Action::Work),
+        8 => a_while.prop_map(Action::Pass),
+        1 => Just(Action::Fence),
+        1 => Just(Action::Cancel),
+        1 => Just(Action::Rejoin),
+    ]
+}
+
+fn act(world: &mut World, action: &Action) {
+    match *action {
+        Action::FallSilent => drop(world.see(FailureState::Unreachable)),
+        Action::ComeBack => {
+            let name = format!("boot-{}", world.ids);
+            let new = boot(&name, world.now);
+            drop(world.say("monitor", FailureState::Up, 0, Some(new)));
+        }
+        Action::Work => world.work_off(),
+        Action::Pass(milliseconds) => world.pass(i64::from(milliseconds)),
+        Action::Fence => drop(world.fence()),
+        Action::Cancel if world.state.operation.is_some() => drop(world.cancel()),
+        Action::Cancel => {}
+        Action::Rejoin => drop(world.rejoin(false)),
+    }
+}
 
 fn rejoin(state: &HostState) -> Option<OperationId> {
     let live = state.operation.as_ref().filter(|live| live.status.is_live());
@@ -16,12 +64,20 @@ fn rejoin(state: &HostState) -> Option<OperationId> {
 
 proptest! {
     #[test]
-    fn s11_a_host_in_quarantine_is_taken_back_by_a_person_alone(setting in setting(), actions in history(Truthfulness::Any)) {
-        let mut world = setting.world();
-        let policy = QuarantinePolicy { fences: 2, within_s: 90_000 };
-        world.state.policy.quarantine = Some(policy);
-        world.state.policy.auto_rejoin = true;
-        let world = live_through(world, &actions);
+    fn s11_a_host_in_quarantine_is_taken_back_by_a_person_alone(
+        actions in proptest::collection::vec(action(), 20..200),
+    ) {
+        let policy = SegmentPolicy {
+            auto_rejoin: true,
+            quarantine: Some(POLICY),
+            fencing: FencingPolicy { automatic: true, after_s: 0, ..FencingPolicy::default() },
+            ..plans::policy()
+        };
+        let mut world = World::new(power_plan(), policy);
+        world.restarts = false;
+        for action in &actions {
+            act(&mut world, action);
+        }
         let mut fenced_at: Vec<Timestamp> = Vec::new();
         let mut is_in_quarantine = false;
         for (_, moment, decision) in decisions(&world) {
@@ -33,9 +89,9 @@ proptest! {
             prop_assert!(!is_new || !is_in_quarantine, "taken back by itself after {fenced_at:?}");
             if has_event(decision, EventKind::HostFenced) {
                 fenced_at.push(moment.now);
-                let since = moment.now - TimeDelta::seconds(i64::from(policy.within_s));
+                let since = moment.now - TimeDelta::seconds(i64::from(POLICY.within_s));
                 let lately = fenced_at.iter().filter(|at| **at > since).count();
-                is_in_quarantine |= lately >= policy.fences as usize;
+                is_in_quarantine |= lately >= POLICY.fences as usize;
             }
         }
     }

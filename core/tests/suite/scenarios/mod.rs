@@ -50,7 +50,7 @@ fn falls_silent(world: &mut World) {
 }
 
 /// A boot as a host reports it.
-fn boot(id: &str, booted_at: Timestamp) -> Boot {
+pub fn boot(id: &str, booted_at: Timestamp) -> Boot {
     Boot {
         id: Some(id.to_owned()),
         booted_at: Some(booted_at),
