@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Method, Response, StatusCode};
 use ringfence_core::error_chain;
@@ -49,7 +49,7 @@ pub struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
-    body: Option<Value>,
+    body: Option<Vec<u8>>,
     basic: Option<(String, String)>,
 }
 
@@ -68,7 +68,17 @@ impl Request {
 
     /// With this body.
     #[must_use]
-    pub fn json(self, body: Value) -> Self {
+    pub fn json(self, body: &Value) -> Self {
+        self.bytes(
+            HeaderValue::from_static("application/json"),
+            body.to_string().into_bytes(),
+        )
+    }
+
+    /// With this body of this type.
+    #[must_use]
+    pub fn bytes(mut self, content_type: HeaderValue, body: Vec<u8>) -> Self {
+        self.headers.insert(CONTENT_TYPE, content_type);
         Self {
             body: Some(body),
             ..self
@@ -129,8 +139,8 @@ pub async fn send(client: &Client, request: Request, until: Instant) -> Result<R
     if let Some((username, password)) = &request.basic {
         outgoing = outgoing.basic_auth(username, Some(password));
     }
-    if let Some(body) = &request.body {
-        outgoing = outgoing.json(body);
+    if let Some(body) = request.body {
+        outgoing = outgoing.body(body);
     }
     let exchange = async {
         let response = outgoing

@@ -17,6 +17,7 @@ mod message;
 mod questions;
 mod queue;
 mod trace;
+mod webhook_secret;
 mod wire;
 
 pub use amqp::{AmqpBus, AmqpConfig, AmqpExchange, ExchangeConfig};
@@ -28,9 +29,10 @@ pub use in_process::InProcessBus;
 pub use keys::{Key, Keys, MIN_KEY_BYTES};
 pub use limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_OPEN_QUESTIONS, MAX_QUEUE_LENGTH};
 pub use message::{
-    CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, Payload, SurveyRequest, TaskMessage,
-    ValidateRequest,
+    CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, Payload, QueryRequest, SurveyRequest,
+    TaskMessage, ValidateRequest,
 };
 pub use queue::{DEAD_LETTERS, Queue};
 pub use trace::Trace;
+pub use webhook_secret::WebhookSecret;
 pub use wire::{Audience, MAX_BODY_BYTES, Message};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AttemptId, CephSurvey, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome, Parameters,
-    Problem, Resource, SecretReference, TaskResult,
+    Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome,
+    Parameters, Problem, Question, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,8 @@ pub enum DeviceRequest {
     Check(CheckRequest),
     /// What would a fence of a host cost the storage behind it?
     Survey(SurveyRequest),
+    /// May a fence of a host begin?
+    Query(QueryRequest),
 }
 
 impl Payload for DeviceRequest {
@@ -130,6 +132,17 @@ pub struct SurveyRequest {
     pub budget_ms: u64,
 }
 
+/// Others to ask whether a fence of a host may begin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryRequest {
+    /// How to reach them.
+    pub method: FrozenMethod,
+    /// What they are told.
+    pub question: Question,
+    /// Milliseconds after which the answer is not waited for.
+    pub budget_ms: u64,
+}
+
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -152,6 +165,15 @@ pub enum DeviceReply {
     Surveyed {
         /// What a fence would cost it.
         survey: CephSurvey,
+        /// The worker's name.
+        worker: String,
+        /// Milliseconds that it took.
+        took_ms: u64,
+    },
+    /// Those who were asked whether a fence may begin answered.
+    Answered {
+        /// What they said.
+        said: Answer,
         /// The worker's name.
         worker: String,
         /// Milliseconds that it took.

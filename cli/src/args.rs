@@ -124,7 +124,7 @@ pub struct WorkerArgs {
     /// The zones that the worker reaches
     #[arg(long, value_name = "ZONE,...")]
     pub zones: Option<String>,
-    /// What the worker acts on: power, storage, network
+    /// What the worker acts on: power, storage, network, workloads; query: it asks others about fences
     #[arg(long, value_name = "RESOURCE,...")]
     pub resources: Option<String>,
     /// The configuration.

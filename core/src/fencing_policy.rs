@@ -37,10 +37,13 @@ pub struct FencingPolicy {
     /// Methods of the driver `ceph` by name, at most 8: a fence that begins by itself waits until every Ceph that they reach goes on without the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ceph: Vec<String>,
+    /// Methods for queries by name, at most 8: a fence that begins by itself waits until each of them allows it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queries: Vec<String>,
 }
 
-/// Cephs that one segment may name.
-const MAX_CEPHS: usize = 8;
+/// Methods of one sort that one segment may name.
+const MAX_ASKED: usize = 8;
 
 impl Default for FencingPolicy {
     fn default() -> Self {
@@ -54,6 +57,7 @@ impl Default for FencingPolicy {
             per_minute: None,
             quiet_s: None,
             ceph: Vec::new(),
+            queries: Vec::new(),
         }
     }
 }
@@ -143,20 +147,27 @@ impl FencingPolicy {
                 );
             }
         }
-        check_cephs(&self.ceph, problems);
+        check_names("policy.fencing.ceph", &self.ceph, problems);
+        check_names("policy.fencing.queries", &self.queries, problems);
+    }
+
+    /// Whether others are asked before a fence begins by itself.
+    #[must_use]
+    pub fn asks_others(&self) -> bool {
+        !self.ceph.is_empty() || !self.queries.is_empty()
     }
 }
 
-fn check_cephs(names: &[String], problems: &mut Problems) {
-    if names.len() > MAX_CEPHS {
+fn check_names(list: &str, names: &[String], problems: &mut Problems) {
+    if names.len() > MAX_ASKED {
         let count = names.len();
         problems.add(
-            "policy.fencing.ceph",
-            format!("has {count} names; at most {MAX_CEPHS} are allowed"),
+            list,
+            format!("has {count} names; at most {MAX_ASKED} are allowed"),
         );
     }
     for (at, name) in names.iter().enumerate() {
-        let field = format!("policy.fencing.ceph[{at}]");
+        let field = format!("{list}[{at}]");
         if let Err(problem) = validate_name(&field, name) {
             problems.0.push(problem);
         } else if names[..at].contains(name) {

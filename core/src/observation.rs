@@ -19,6 +19,10 @@ pub enum ObservedState {
     Unfenced,
     /// The platform shows that the workload step is done.
     Done,
+    /// A query allows a fence.
+    Allows,
+    /// A query holds a fence.
+    Holds,
     /// The device did not answer, or not in a form that can be trusted.
     Unknown,
 }

@@ -123,7 +123,8 @@ words!(Cause);
 
 impl Cause {
     /// Of an automatic fence: a host that answers is fenced for a condition, and no other host is.
-    pub(crate) fn of_automatic(host: &Host) -> Self {
+    #[must_use]
+    pub fn of_automatic(host: &Host) -> Self {
         match host.failure_state {
             FailureState::Up => Self::Condition,
             FailureState::Unreachable | FailureState::Unknown => Self::Silence,

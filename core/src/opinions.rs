@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{CephSurvey, Permit, Ruling, Safeguard, SegmentPolicy, Timestamp, Verdict};
+use crate::{Answer, CephSurvey, Permit, Ruling, Safeguard, SegmentPolicy, Timestamp, Verdict};
 
 /// Seconds for which an answer counts.
 pub(crate) const COUNTS_S: i64 = 30;
@@ -14,28 +14,46 @@ pub struct Opinions {
     pub asked_at: Option<Timestamp>,
     /// What a fence would cost each Ceph, by the name of the method by which it was asked; or why it could not be asked.
     pub ceph: BTreeMap<String, Result<CephSurvey, String>>,
+    /// What each query says, by the name of its method; or why it could not be asked.
+    pub queries: BTreeMap<String, Result<Answer, String>>,
 }
 
 impl Opinions {
     /// What they come to, for all that the segment wants asked.
     pub(crate) fn rulings(&self, policy: &SegmentPolicy, now: Timestamp) -> Vec<Ruling> {
-        let of_ceph = |name: &String| {
-            let (verdict, reason, release) = match self.ceph.get(name) {
-                _ if !self.are_fresh(now) => {
-                    unknown(format!("Ceph {name} was not asked within {COUNTS_S} s"))
-                }
-                None => unknown(format!("Ceph {name} was not asked")),
-                Some(Err(why)) => unknown(format!("Ceph {name} could not be asked: {why}")),
-                Some(Ok(survey)) => said(name, survey),
-            };
-            Ruling {
-                safeguard: Safeguard::Ceph,
-                verdict,
-                reason,
-                release: release.map(str::to_owned),
-            }
-        };
-        policy.fencing.ceph.iter().map(of_ceph).collect()
+        let fencing = &policy.fencing;
+        let of_ceph = fencing.ceph.iter().map(|name| {
+            let heard = self.heard(&format!("Ceph {name}"), self.ceph.get(name), now);
+            let said = heard.map_or_else(
+                |why| (Verdict::Unknown, why, Some("an answer of Ceph")),
+                |survey| surveyed(name, survey),
+            );
+            ruling(Safeguard::Ceph, said)
+        });
+        let of_queries = fencing.queries.iter().map(|name| {
+            let heard = self.heard(&format!("query {name}"), self.queries.get(name), now);
+            let said = heard.map_or_else(
+                |why| (Verdict::Unknown, why, Some("an answer to the query")),
+                |answer| answered(name, answer),
+            );
+            ruling(Safeguard::Query, said)
+        });
+        of_ceph.chain(of_queries).collect()
+    }
+
+    /// An answer that counts, or why there is none.
+    fn heard<'a, T>(
+        &self,
+        whom: &str,
+        answer: Option<&'a Result<T, String>>,
+        now: Timestamp,
+    ) -> Result<&'a T, String> {
+        match answer {
+            _ if !self.are_fresh(now) => Err(format!("{whom} was not asked within {COUNTS_S} s")),
+            None => Err(format!("{whom} was not asked")),
+            Some(Err(why)) => Err(format!("{whom} could not be asked: {why}")),
+            Some(Ok(answer)) => Ok(answer),
+        }
     }
 
     /// What a fence takes that begins now. The answers may be old by then, and of two hosts that were asked about at one time only one may be fenced.
@@ -55,8 +73,24 @@ impl Opinions {
 
 type Said = (Verdict, String, Option<&'static str>);
 
-fn unknown(why: String) -> Said {
-    (Verdict::Unknown, why, Some("an answer of Ceph"))
+fn ruling(safeguard: Safeguard, (verdict, reason, release): Said) -> Ruling {
+    Ruling {
+        safeguard,
+        verdict,
+        reason,
+        release: release.map(str::to_owned),
+    }
+}
+
+fn answered(query: &str, Answer { is_allowed, reason }: &Answer) -> Said {
+    if *is_allowed {
+        allow(format!("query {query} allows it: {reason}"))
+    } else {
+        hold(
+            format!("query {query} holds it: {reason}"),
+            "an answer that allows it",
+        )
+    }
 }
 
 fn allow(why: String) -> Said {
@@ -68,7 +102,7 @@ fn hold(why: String, release: &'static str) -> Said {
 }
 
 /// A host whose OSDs are all down costs nothing more, so that its own failure does not hold its fence.
-fn said(ceph: &str, survey: &CephSurvey) -> Said {
+fn surveyed(ceph: &str, survey: &CephSurvey) -> Said {
     let CephSurvey {
         osds,
         up,
@@ -112,9 +146,11 @@ fn said(ceph: &str, survey: &CephSurvey) -> Said {
             format!("Ceph {ceph} says that the OSDs of the host cannot be stopped"),
             clean,
         ),
-        None => unknown(format!(
-            "Ceph {ceph} was not asked whether the OSDs of the host can be stopped"
-        )),
+        None => (
+            Verdict::Unknown,
+            format!("Ceph {ceph} was not asked whether the OSDs of the host can be stopped"),
+            Some("an answer of Ceph"),
+        ),
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Safeguard {
     CoolDown,
     /// Every Ceph of which the host is a part goes on without it.
     Ceph,
+    /// Every query that the segment names allows it.
+    Query,
     /// Fewer fences of the segment's hosts are under way than may be at one time.
     AtOnce,
     /// Fewer fences of the segment's hosts have begun by themselves in this minute than may.
@@ -36,7 +38,7 @@ impl Safeguard {
     /// Whether others are asked for what it says.
     pub(crate) fn is_asked(self) -> bool {
         match self {
-            Self::Ceph => true,
+            Self::Ceph | Self::Query => true,
             Self::Silence
             | Self::Suspension
             | Self::Condition
@@ -50,7 +52,12 @@ impl Safeguard {
     pub(crate) fn is_line(self) -> bool {
         match self {
             Self::AtOnce | Self::PerMinute => true,
-            Self::Silence | Self::Suspension | Self::Condition | Self::CoolDown | Self::Ceph => false,
+            Self::Silence
+            | Self::Suspension
+            | Self::Condition
+            | Self::CoolDown
+            | Self::Ceph
+            | Self::Query => false,
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Resource {
     Network,
     /// The workloads that the host's platform has placed on the host.
     Workloads,
+    /// Nothing: others are asked whether a fence may begin.
+    Query,
 }
 
 words!(Resource);

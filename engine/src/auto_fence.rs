@@ -42,7 +42,7 @@ impl Engine {
     }
 
     async fn has_to_ask(&self, state: &HostState) -> Result<bool, EngineError> {
-        if state.policy.fencing.ceph.is_empty() {
+        if !state.policy.fencing.asks_others() {
             return Ok(false);
         }
         let around = self.around(state).await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backon::{ConstantBuilder, Retryable};
 use ringfence_bus::{Audience, BusError, CheckRequest, DeviceReply, DeviceRequest, Message, Queue, Trace};
-use ringfence_core::{FrozenMethod, Observation, Outcome, Resource};
+use ringfence_core::{FrozenMethod, Observation, Outcome, Problem, Problems, Resource};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -43,19 +43,30 @@ pub(crate) fn no_answer(reply: DeviceReply) -> EngineError {
             is_refused: outcome == Outcome::Refused,
         },
         DeviceReply::Busy { worker } => EngineError::DeviceNeeded { worker },
-        DeviceReply::Validated { .. } | DeviceReply::Checked { .. } | DeviceReply::Surveyed { .. } => {
-            EngineError::DeviceFailed {
-                detail: "the worker answered another question".to_owned(),
-                is_refused: false,
-            }
-        }
+        DeviceReply::Validated { .. }
+        | DeviceReply::Checked { .. }
+        | DeviceReply::Surveyed { .. }
+        | DeviceReply::Answered { .. } => EngineError::DeviceFailed {
+            detail: "the worker answered another question".to_owned(),
+            is_refused: false,
+        },
     }
 }
 
 impl Engine {
-    /// Asks a method's device for its state; nothing is changed. A method whose parameters name the host needs one.
+    /// Asks a method's device for its state; nothing is changed. A method whose parameters name the host needs one, and so does a query.
     pub async fn check_method(&self, id: &str, host: Option<&str>) -> Result<MethodCheck, EngineError> {
         let method = self.method_of(id).await?;
+        if method.resource == Resource::Query {
+            let missing = || {
+                Problem::new(
+                    "host",
+                    "is missing; a query is asked about one host, by its name or id",
+                )
+            };
+            let host = host.ok_or_else(|| Problems(vec![missing()]))?;
+            return self.check_query(&method, host).await;
+        }
         let drivers = &self.0.drivers;
         let frozen = match host {
             Some(host) => FrozenMethod::new(drivers, &method, &self.state_of(host).await?.host)?,

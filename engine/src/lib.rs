@@ -61,5 +61,6 @@ pub use metrics::{Exposition, METRICS_CONTENT_TYPE};
 pub use observer::ObserverConfig;
 pub use requests::{Operated, Word, check_source};
 pub use retention::RetentionConfig;
+pub use ringfence_bus::WebhookSecret;
 pub use service::{Engine, EngineConfig, Parts, Running};
-pub use webhooks::{Secret, WebhookConfig, WebhookKey, WebhookKeys, cloud_event};
+pub use webhooks::{WebhookConfig, WebhookKey, WebhookKeys, cloud_event};

@@ -21,6 +21,8 @@ pub enum Behaviour {
     Answers(u16),
     /// Answers requests about this host with this status, others with success.
     AnswersForHost(u16, String),
+    /// Answers every request with success and this.
+    Says(Value),
     /// Redirects the caller to another address.
     Redirects(String),
     /// Reads the request and never answers.
@@ -109,7 +111,11 @@ async fn receive(shared: web::Data<Shared>, request: HttpRequest, body: web::Byt
         Behaviour::Answers(status) => *status,
         Behaviour::AnswersForHost(status, host) if event["subject"] == host.as_str() => *status,
         Behaviour::Redirects(_) => 307,
-        Behaviour::Takes | Behaviour::AnswersForHost(..) | Behaviour::Hangs | Behaviour::Talks => 200,
+        Behaviour::Takes
+        | Behaviour::Says(_)
+        | Behaviour::AnswersForHost(..)
+        | Behaviour::Hangs
+        | Behaviour::Talks => 200,
     };
     let headers = request.headers().iter().map(|(name, value)| {
         (
@@ -131,6 +137,7 @@ async fn receive(shared: web::Data<Shared>, request: HttpRequest, body: web::Byt
         Behaviour::Talks => answer.streaming(stream::iter(
             (0..16_384).map(|_| Ok::<_, std::io::Error>(web::Bytes::from(vec![b'x'; 65_536]))),
         )),
+        Behaviour::Says(answered) => answer.json(answered),
         Behaviour::Redirects(to) => answer.insert_header(("Location", to)).finish(),
         Behaviour::Takes | Behaviour::Answers(_) | Behaviour::AnswersForHost(..) => answer.finish(),
     }

@@ -24,6 +24,7 @@ mod openstack;
 mod own_driver;
 mod pacemaker;
 mod processes;
+mod queries;
 mod real_hosts;
 mod rejoining;
 mod retention;

@@ -9,7 +9,8 @@ use ringfence_backends::kubernetes::Cluster;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    CephSurvey, FencingKind, Finding, FrozenMethod, Observation, Outcome, Problem, Timestamp,
+    Answer, CephSurvey, FencingKind, Finding, FrozenMethod, Observation, Outcome, Problem, Question,
+    Timestamp,
 };
 use url::Url;
 
@@ -110,6 +111,21 @@ pub trait Driver: Send + Sync {
         let driver = &method.driver;
         Err(WorkerError::refused(format!(
             "driver {driver} cannot tell what a fence would cost"
+        )))
+    }
+
+    /// Asks others whether a fence of a host may begin, and changes nothing. What cannot be told is an error, and the errors are those of [`Driver::observe`].
+    async fn ask(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        question: &Question,
+        budget: Duration,
+    ) -> Result<Answer, WorkerError> {
+        let _ = (secrets, question, budget);
+        let driver = &method.driver;
+        Err(WorkerError::refused(format!(
+            "driver {driver} cannot be asked about a fence"
         )))
     }
 

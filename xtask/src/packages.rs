@@ -32,8 +32,10 @@ const PACKAGES: &[Package] = &[
     // The documentation's readers have curl and jq.
     package("curl", || find_program("curl").is_some()),
     package("jq", || find_program("jq").is_some()),
-    // For promtool, which checks the alert rules.
-    package("prometheus", || find_program("promtool").is_some()),
+    // A query asks it, and promtool checks the alert rules.
+    package("prometheus", || {
+        find_program("promtool").is_some() && find_program("prometheus").is_some()
+    }),
     // For systemd-analyze, which checks the units.
     package("systemd", || find_program("systemd-analyze").is_some()),
     // Checks the compose file; no daemon of Docker's is needed.

@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use ringfence_core::Subscription;
 use ringfence_db::Progress;
-use ringfence_engine::Secret;
+use ringfence_engine::WebhookSecret;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -113,7 +113,7 @@ pub(super) async fn answer(
     state: &State,
     is_for_admin: bool,
     subscription: Subscription,
-    secret: Option<&Secret>,
+    secret: Option<&WebhookSecret>,
 ) -> Result<HttpResponse, ApiError> {
     let revision = subscription.revision;
     let mut view = view(state, is_for_admin, subscription).await?;

@@ -90,10 +90,13 @@ pub(crate) struct FencingView {
     /// Methods of the driver ceph by name: a fence that begins by itself is held until every Ceph that they reach goes on without the host, and says so within 30 s.
     #[schema(max_items = 8)]
     pub ceph: Vec<String>,
+    /// Methods of resource query by name: a fence that begins by itself is held until each of them allows it, and says so within 30 s.
+    #[schema(max_items = 8)]
+    pub queries: Vec<String>,
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, ceph,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, ceph, queries,
 }
 
 /// How often a host has to be fenced to be in quarantine.

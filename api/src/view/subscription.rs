@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use ringfence_core::{EventFilter, MessageFormat, Subscription};
 use ringfence_db::{DeliveryRow, Progress};
-use ringfence_engine::{Secret, SubscriptionDraft, origin_of};
+use ringfence_engine::{SubscriptionDraft, WebhookSecret, origin_of};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -130,7 +130,7 @@ impl SubscriptionView {
     }
 
     /// With its secret.
-    pub fn with_secret(mut self, secret: &Secret) -> Self {
+    pub fn with_secret(mut self, secret: &WebhookSecret) -> Self {
         self.secret = Some(secret.expose());
         self
     }

@@ -467,6 +467,7 @@ pub struct Fencing {
     pub per_minute: Option<u32>,
     pub quiet_s: Option<u32>,
     pub ceph: Vec<String>,
+    pub queries: Vec<String>,
 }
 
 /// When a host is in quarantine.

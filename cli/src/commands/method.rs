@@ -81,8 +81,8 @@ pub enum MethodCommand {
 /// The options for a method's fields.
 #[derive(Debug, Args)]
 pub struct MethodFields {
-    /// What the method acts on
-    #[arg(long, value_parser = ["power", "storage", "network"])]
+    /// What the method acts on; query: nothing, it asks others whether a fence may begin
+    #[arg(long, value_parser = ["power", "storage", "network", "query"])]
     resource: Option<String>,
     /// The driver, one of those that `ringfence method drivers` lists
     #[arg(long)]

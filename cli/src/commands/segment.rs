@@ -67,8 +67,8 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4, quiet_s=600 or ceph=METHOD,METHOD; may be
-    /// repeated
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4, quiet_s=600, ceph=METHOD,METHOD or
+    /// queries=METHOD,METHOD; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
     /// What is done about a condition of a host, as in KernelDeadlock=hold_scheduling or KernelDeadlock=fence,for_s=120,status=True; may be
@@ -144,15 +144,16 @@ fn names(listed: &str) -> Value {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// The field with the Cephs that are asked.
-const CEPH: &str = "ceph";
+/// The fields with methods that are asked.
+const ASKED: [&str; 2] = ["ceph", "queries"];
 
 /// A field of the policy for automatic fences: true or false, a number, names, or none.
 fn fencing_field(text: &str) -> Result<(String, Value), CliError> {
     let Pair { key, value } = pair(text)?;
+    let is_list = ASKED.contains(&key.as_str());
     let value = match value.as_str() {
-        "none" if key == CEPH => names(""),
-        listed if key == CEPH => names(listed),
+        "none" if is_list => names(""),
+        listed if is_list => names(listed),
         "none" => Value::Null,
         other => serde_json::from_str(other).unwrap_or_else(|_| other.into()),
     };
@@ -278,8 +279,10 @@ fn fencing(policy: &Policy) -> String {
         .map(|seconds| format!(", after a storm once it was quiet for {seconds} s"));
     let ceph = Some(fencing.ceph.join(", ")).filter(|names| !names.is_empty());
     let ceph = ceph.map(|names| format!(", where Ceph goes on without the host ({names})"));
+    let queries = Some(fencing.queries.join(", ")).filter(|names| !names.is_empty());
+    let queries = queries.map(|names| format!(", where queries allow it ({names})"));
     format!(
-        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}{}{}",
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}{}{}{}",
         fencing.after_s,
         fencing.at_most,
         fencing.within_s,
@@ -287,7 +290,8 @@ fn fencing(policy: &Policy) -> String {
         at_once.unwrap_or_default(),
         per_minute.unwrap_or_default(),
         quiet.unwrap_or_default(),
-        ceph.unwrap_or_default()
+        ceph.unwrap_or_default(),
+        queries.unwrap_or_default()
     )
 }
 

@@ -222,7 +222,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "worker.resources",
         Kind::Words(RESOURCES),
-        Fixed("power,storage,network,workloads"),
+        Fixed("power,storage,network,workloads,query"),
     ),
     field("worker.concurrency", Integer(1, 1024), Fixed("64")),
     field("worker.agents_dir", Kind::Path, Fixed("/usr/sbin")),

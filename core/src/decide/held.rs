@@ -136,7 +136,7 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Op
 /// waited for: its workloads may be started elsewhere by then.
 pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation, step: usize) -> bool {
     let now = draft.now;
-    let is_bound = !draft.state.policy.fencing.ceph.is_empty()
+    let is_bound = draft.state.policy.fencing.asks_others()
         && draft.state.host.current_fence().is_none()
         && on(Guard::AsksBeforeEachStep);
     let Work::Fence(fence) = &mut operation.work else {

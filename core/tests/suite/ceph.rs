@@ -69,6 +69,7 @@ fn ruling(answer: Result<CephSurvey, String>, age_s: i64) -> Ruling {
     let opinions = Opinions {
         asked_at: Some(start()),
         ceph: [("main".to_owned(), answer)].into(),
+        ..Opinions::default()
     };
     let now = start() + TimeDelta::seconds(age_s);
     let all = rulings(
@@ -330,6 +331,7 @@ fn say(world: &mut World, maps: CephMaps) {
     world.opinions = Opinions {
         asked_at: Some(world.now),
         ceph: [("main".to_owned(), Ok(maps.survey("a", &[], Some(true))))].into(),
+        ..Opinions::default()
     };
 }
 
@@ -365,6 +367,7 @@ fn a_fence_that_waits_for_its_turn_keeps_its_place_before_ceph_is_asked() {
     world.opinions = Opinions {
         asked_at: Some(world.now),
         ceph: [("main".to_owned(), Err("no monitor answered".to_owned()))].into(),
+        ..Opinions::default()
     };
     world.pass(6_000);
     assert!(!live(&world).is_in_line());

@@ -15,6 +15,7 @@ mod departing;
 mod explaining;
 mod gates;
 mod properties;
+mod queries;
 mod reach;
 mod scenarios;
 mod watching;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringfence_bus::{DeviceReply, DeviceRequest, ValidateRequest};
 use ringfence_core::{
-    DEFAULT_ZONE, Method, MethodId, MethodTimes, Parameters, Problems, Resource, SecretReference, Segment,
-    Timestamp, validate_method,
+    DEFAULT_ZONE, FencingPolicy, Method, MethodId, MethodTimes, Parameters, Problems, Resource,
+    SecretReference, Segment, Timestamp, validate_method,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
@@ -144,14 +144,17 @@ impl Engine {
 
     async fn refuse_if_asked(&self, method: &str) -> Result<(), EngineError> {
         let segments = ringfence_db::list_segments(&mut self.0.db.reader(), MAX_SEGMENTS).await?;
-        let asks = |segment: &&Segment| segment.policy.fencing.ceph.iter().any(|name| name == method);
-        match segments.iter().find(asks) {
-            Some(segment) => Err(EngineError::InUse(format!(
-                "method {method:?} is named by policy.fencing.ceph of segment {:?}",
-                segment.name
-            ))),
-            None => Ok(()),
+        for Segment { name, policy, .. } in segments {
+            let FencingPolicy { ceph, queries, .. } = &policy.fencing;
+            for (list, names) in [("ceph", ceph), ("queries", queries)] {
+                if names.iter().any(|name| name == method) {
+                    return Err(EngineError::InUse(format!(
+                        "method {method:?} is named by policy.fencing.{list} of segment {name:?}"
+                    )));
+                }
+            }
         }
+        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Adding, changing and removing segments.
 
 use ringfence_core::{
-    DEFAULT_SEGMENT_ID, Problems, Segment, SegmentId, SegmentPolicy, validate_name, validate_policy,
+    DEFAULT_SEGMENT_ID, FencingPolicy, Method, Problems, Resource, Segment, SegmentId, SegmentPolicy,
+    validate_name, validate_policy,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
@@ -71,20 +72,46 @@ impl Engine {
 
     async fn check_segment(&self, draft: &SegmentDraft) -> Result<(), EngineError> {
         check_draft(draft)?;
+        let FencingPolicy { ceph, queries, .. } = &draft.policy.fencing;
         let mut problems = Problems::default();
-        for (at, name) in draft.policy.fencing.ceph.iter().enumerate() {
-            let known = ringfence_db::method(&mut self.0.db.reader(), name).await?;
-            let why = match known {
-                None => "no method has this name".to_owned(),
-                Some(method) if method.driver != CEPH => format!("its driver is {}", method.driver),
-                Some(_) => continue,
+        for (at, name) in ceph.iter().enumerate() {
+            let wrong =
+                |method: &Method| (method.driver != CEPH).then(|| format!("its driver is {}", method.driver));
+            if let Some(why) = self.wrong_method(name, wrong).await? {
+                let allowed = format!("the name of a method of driver {CEPH} is allowed");
+                problems.add(
+                    format!("policy.fencing.ceph[{at}]"),
+                    format!("is {name:?}, and {why}; {allowed}"),
+                );
+            }
+        }
+        for (at, name) in queries.iter().enumerate() {
+            let wrong = |method: &Method| {
+                let resource = method.resource;
+                (resource != Resource::Query).then(|| format!("its resource is {resource}"))
             };
-            problems.add(
-                format!("policy.fencing.ceph[{at}]"),
-                format!("is {name:?}, and {why}; the name of a method of driver {CEPH} is allowed"),
-            );
+            if let Some(why) = self.wrong_method(name, wrong).await? {
+                let allowed = "the name of a method of resource query is allowed";
+                problems.add(
+                    format!("policy.fencing.queries[{at}]"),
+                    format!("is {name:?}, and {why}; {allowed}"),
+                );
+            }
         }
         Ok(problems.into_result()?)
+    }
+
+    /// Why a segment cannot name the method.
+    async fn wrong_method(
+        &self,
+        name: &str,
+        wrong: impl FnOnce(&Method) -> Option<String>,
+    ) -> Result<Option<String>, EngineError> {
+        let known = ringfence_db::method(&mut self.0.db.reader(), name).await?;
+        Ok(known.map_or_else(
+            || Some("no method has this name".to_owned()),
+            |method| wrong(&method),
+        ))
     }
 
     async fn add_segment(&self, segment: &Segment, by: &Context) -> Result<(), EngineError> {
@@ -158,7 +185,7 @@ impl Engine {
             .await
     }
 
-    pub(super) async fn segment_or_default(&self, id: Option<&str>) -> Result<Segment, EngineError> {
+    pub(crate) async fn segment_or_default(&self, id: Option<&str>) -> Result<Segment, EngineError> {
         let wanted = id.map_or_else(|| DEFAULT_SEGMENT_ID.to_string(), ToOwned::to_owned);
         ringfence_db::segment(&mut self.0.db.reader(), &wanted)
             .await?

@@ -1,6 +1,7 @@
 //! Adding, changing and removing subscriptions, trying them, and asking for deliveries again.
 
 use chrono::TimeDelta;
+use ringfence_bus::WebhookSecret;
 use ringfence_core::{
     EventFilter, EventKind, MessageFormat, Problem, Problems, SecretVersions, Subscription, SubscriptionId,
     validate_subscription,
@@ -14,7 +15,7 @@ use super::{check_revision, require_written};
 use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
 use crate::reconcile::number_all_events;
-use crate::webhooks::{Secret, check_format, format_of, validate_url};
+use crate::webhooks::{check_format, format_of, validate_url};
 use crate::{Context, Engine, EngineError, Receipt};
 
 /// The most subscriptions.
@@ -49,7 +50,7 @@ impl Engine {
         &self,
         draft: SubscriptionDraft,
         by: &Context,
-    ) -> Result<(Subscription, Secret), EngineError> {
+    ) -> Result<(Subscription, WebhookSecret), EngineError> {
         let keys = self.0.webhooks.keys()?;
         let last = self.check_subscription(&draft).await?;
         let mut tx = self.0.db.begin().await?;
@@ -148,7 +149,7 @@ impl Engine {
         id: &str,
         revision: Option<u64>,
         by: &Context,
-    ) -> Result<(Subscription, Secret), EngineError> {
+    ) -> Result<(Subscription, WebhookSecret), EngineError> {
         let keys = self.0.webhooks.keys()?;
         let known = self.subscription_of(id).await?;
         check_revision(revision, known.revision)?;
@@ -297,7 +298,7 @@ impl Engine {
     }
 
     /// The secret that deliveries of a subscription are signed with.
-    pub fn secret_of(&self, subscription: &Subscription) -> Result<Secret, EngineError> {
+    pub fn secret_of(&self, subscription: &Subscription) -> Result<WebhookSecret, EngineError> {
         let secret = self
             .0
             .webhooks

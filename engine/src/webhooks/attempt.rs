@@ -46,7 +46,7 @@ fn letter(
     for version in subscription.secret.signing(now) {
         let signature = keys
             .secret(subscription.id, version)
-            .and_then(|secret| secret.sign(&message_id, now, &body));
+            .and_then(|secret| secret.sign(&message_id, now.timestamp(), &body));
         signatures.push(signature.ok_or_else(|| {
             format!(
                 "was not called: the key {:?} is not in webhooks.keys_file of this engine",

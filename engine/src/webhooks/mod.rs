@@ -25,7 +25,7 @@ use crate::EngineError;
 
 pub(crate) use call::Caller;
 pub use document::cloud_event;
-pub use keys::{Secret, WebhookKey, WebhookKeys};
+pub use keys::{WebhookKey, WebhookKeys};
 pub(crate) use receiver::{check_format, format_of};
 pub(crate) use target::validate_url;
 pub(crate) use work::{answer_asked, work};

@@ -267,10 +267,15 @@ impl Builder<'_> {
                     self.steps.isolation.push(name.clone());
                     self.steps.methods.insert(name.clone(), (method, resource));
                 }
-                Some(Resource::Power | Resource::Workloads) => self.wrong(
+                Some(Resource::Power) => self.wrong(
                     "isolation",
                     name,
                     "which acts on power; name it in power_management",
+                ),
+                Some(Resource::Workloads | Resource::Query) => self.wrong(
+                    "isolation",
+                    name,
+                    "which does not cut a node off; storage or network is allowed as its resource",
                 ),
                 None => self.problems.add(
                     format!("{METHOD}{name}: resource"),

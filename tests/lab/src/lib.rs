@@ -24,6 +24,7 @@ mod openstack;
 mod pacemaker;
 mod postgres;
 mod programs;
+mod prometheus;
 mod rabbitmq;
 mod redfish;
 mod rope;
@@ -52,6 +53,7 @@ pub use openstack::{
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
+pub use prometheus::Prometheus;
 pub use rabbitmq::RabbitMq;
 pub use redfish::{REDFISH_PASSWORD, REDFISH_USER, Redfish};
 pub use rope::Rope;

@@ -11,8 +11,10 @@ mod ipmi;
 mod ironic;
 mod metal3;
 mod neutron;
+mod query;
 mod redfish;
 mod simulated;
+mod tls;
 
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 10] = [
+pub(crate) static DRIVERS: [&Entry; 12] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
@@ -45,8 +47,10 @@ pub(crate) static DRIVERS: [&Entry; 10] = [
     &ironic::DRIVER,
     &metal3::DRIVER,
     &neutron::DRIVER,
+    &query::PROMETHEUS,
     &redfish::DRIVER,
     &simulated::DRIVER,
+    &query::WEBHOOK,
 ];
 
 /// The declarations of all drivers.

@@ -156,7 +156,7 @@ impl Device for Simulation {
         let body = json!({ "state": kind.wanted_state().as_str() });
         match http::send(
             &self.client,
-            Request::new(Method::PUT, self.url.clone()).json(body),
+            Request::new(Method::PUT, self.url.clone()).json(&body),
             until,
         )
         .await

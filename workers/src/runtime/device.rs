@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{
-    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, Queue, ReplyTo,
-    SurveyRequest, Trace, ValidateRequest,
+    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, QueryRequest, Queue,
+    ReplyTo, SurveyRequest, Trace, ValidateRequest,
 };
-use ringfence_core::{CephSurvey, FrozenMethod, Observation, Outcome, Problem};
+use ringfence_core::{Answer, CephSurvey, FrozenMethod, Observation, Outcome, Problem};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Instrument, Span};
 
@@ -16,7 +16,7 @@ use super::metrics::Metrics;
 use super::unless;
 use crate::driver::{Driver, HostInStorage};
 use crate::text::cut;
-use crate::{WorkerError, act};
+use crate::{Secrets, WorkerError, act};
 
 /// How long a validation may take.
 const VALIDATE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -94,6 +94,11 @@ async fn answer(
                     took_ms: took_ms(),
                 })
         }
+        DeviceRequest::Query(request) => query(context, &request).await.map(|said| DeviceReply::Answered {
+            said,
+            worker: worker.clone(),
+            took_ms: took_ms(),
+        }),
     };
     let reply = reply.unwrap_or_else(|error| DeviceReply::Failed {
         outcome: outcome(&error),
@@ -147,21 +152,41 @@ async fn check(context: &Context, request: &CheckRequest) -> Result<Option<Obser
 
 /// No attempt waits for a storage that is asked what a fence would cost it.
 async fn survey(context: &Context, request: &SurveyRequest) -> Result<CephSurvey, WorkerError> {
-    let method = &request.method;
-    let driver = driver_of(context, method)?;
-    let until = until(request.budget_ms);
+    let (method, until) = (&request.method, until(request.budget_ms));
+    let about = HostInStorage {
+        host: &request.host,
+        gone: &request.gone,
+    };
     let asking = async {
         let _place = context.answering.acquire().await;
-        let secrets = context.drivers.secrets(&method.secrets).await?;
-        let about = HostInStorage {
-            host: &request.host,
-            gone: &request.gone,
-        };
+        let (driver, secrets) = with_secrets(context, method).await?;
         let survey = driver.survey(method, &secrets, about, left(until)).await;
         survey.map_err(|error| act::clean_error(error, &secrets))
     };
-    let late = |_| Err(WorkerError::unclear("the storage did not answer in time"));
-    timeout_at(until, asking).await.unwrap_or_else(late)
+    timeout_at(until, asking).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn query(context: &Context, request: &QueryRequest) -> Result<Answer, WorkerError> {
+    let (method, until) = (&request.method, until(request.budget_ms));
+    let asking = async {
+        let _place = context.answering.acquire().await;
+        let (driver, secrets) = with_secrets(context, method).await?;
+        let answer = driver.ask(method, &secrets, &request.question, left(until)).await;
+        answer.map_err(|error| act::clean_error(error, &secrets))
+    };
+    timeout_at(until, asking).await.unwrap_or_else(|_| Err(late()))
+}
+
+fn late() -> WorkerError {
+    WorkerError::unclear("no answer came in time")
+}
+
+async fn with_secrets(
+    context: &Context,
+    method: &FrozenMethod,
+) -> Result<(Arc<dyn Driver>, Secrets), WorkerError> {
+    let driver = driver_of(context, method)?;
+    Ok((driver, context.drivers.secrets(&method.secrets).await?))
 }
 
 fn driver_of(context: &Context, method: &FrozenMethod) -> Result<Arc<dyn Driver>, WorkerError> {

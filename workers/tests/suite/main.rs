@@ -17,6 +17,7 @@ mod ipmi;
 mod kubernetes;
 mod metadata;
 mod peers;
+mod queries;
 mod questions;
 mod redfish;
 mod redfish_odd;

@@ -170,7 +170,7 @@ impl StorageOs<'_> {
         let (username, password) = (self.value("username").await?, self.value("password").await?);
         let client = client(self.find("ca.crt").await?)?;
         let request = Request::new(Method::POST, below(&base, &["auth", "login"])?)
-            .json(json!({ "username": username, "password": password }));
+            .json(&json!({ "username": username, "password": password }));
         let reply = http::send(&client, request, self.until())
             .await
             .map_err(|why| away(&base, &why))?;

@@ -118,6 +118,7 @@ fn a_policy_is_within_its_ranges() {
             per_minute: Some(10_001),
             quiet_s: Some(9),
             ceph: ["main", "no ceph", "main"].map(str::to_owned).into(),
+            queries: (0..9).map(|number| format!("q{}", number.min(7))).collect(),
         },
         conditions: vec![
             ConditionRule {
@@ -162,6 +163,8 @@ fn a_policy_is_within_its_ranges() {
             "policy.fencing.quiet_s",
             "policy.fencing.ceph[1]",
             "policy.fencing.ceph[2]",
+            "policy.fencing.queries",
+            "policy.fencing.queries[8]",
             "policy.conditions[0].for_s",
             "policy.conditions[1].condition",
             "policy.conditions[2]",

@@ -156,6 +156,7 @@ impl Storage {
         world.opinions = Opinions {
             asked_at: Some(world.now),
             ceph: [("main".to_owned(), Ok(survey))].into(),
+            ..Opinions::default()
         };
         self.asked[about] = Some((world.now, is_costly.then_some(lost)));
     }

@@ -74,8 +74,11 @@ pub(super) fn check_parameters(
     if let Some(why) = no_proof(agent) {
         return Err(WorkerError::refused(format!("{agent} {why}")));
     }
-    if resource == Resource::Workloads {
-        return Err(WorkerError::refused("driver fence-agent cannot act on workloads"));
+    if matches!(resource, Resource::Workloads | Resource::Query) {
+        let resource = resource.as_str();
+        return Err(WorkerError::refused(format!(
+            "driver fence-agent cannot act on {resource}"
+        )));
     }
     for (name, value) in parameters {
         if let Some(why) = refusal(name, value) {

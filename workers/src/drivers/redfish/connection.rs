@@ -1,19 +1,13 @@
 //! The way to one controller: address, trust and credentials. Nothing is ever sent anywhere else.
 
-use std::fs::File;
-use std::io::Read;
-
-use reqwest::{Certificate, Client, Method};
-use ringfence_core::{FrozenMethod, value_of};
+use reqwest::{Client, Method};
+use ringfence_core::FrozenMethod;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::drivers::{password, required};
+use crate::drivers::{password, required, tls};
 use crate::{Secrets, WorkerError};
 use ringfence_backends::http::{self, Reply, Request};
-
-/// The largest file of CA certificates, in bytes: all that a distribution trusts are about 220 kB.
-const MAX_CA_BYTES: u64 = 1024 * 1024;
 
 pub(super) struct Connection<'a> {
     client: Client,
@@ -25,10 +19,9 @@ pub(super) struct Connection<'a> {
 
 impl<'a> Connection<'a> {
     pub(super) fn new(method: &'a FrozenMethod, secrets: &'a Secrets) -> Result<Self, WorkerError> {
-        let optional = |name: &str| value_of(&method.parameters, name);
         let password = password(method, secrets)?;
         Ok(Self {
-            client: client(optional("ca_file"), optional("insecure") == Some("true"))?,
+            client: tls::client(method)?,
             base: base(required(method, "address")?)?,
             system: required(method, "system")?,
             username: required(method, "username")?,
@@ -74,34 +67,6 @@ pub(super) fn base(address: &str) -> Result<Url, WorkerError> {
         Err(WorkerError::refused(
             "the address must be scheme, host and port alone, such as https://bmc.example:8443",
         ))
-    }
-}
-
-fn client(ca_file: Option<&str>, insecure: bool) -> Result<Client, WorkerError> {
-    let mut builder = http::builder();
-    if let Some(path) = ca_file {
-        builder = builder.tls_certs_only(certificates(path)?);
-    }
-    if insecure {
-        builder = builder.tls_danger_accept_invalid_certs(true);
-    }
-    http::build(builder).map_err(WorkerError::refused)
-}
-
-fn certificates(path: &str) -> Result<Vec<Certificate>, WorkerError> {
-    let fault = |why: String| WorkerError::refused(format!("the CA file {path} cannot be used: {why}"));
-    let mut pem = Vec::new();
-    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err(fault("it is not a regular file".to_owned()));
-    }
-    file.take(MAX_CA_BYTES)
-        .read_to_end(&mut pem)
-        .map_err(|error| fault(error.to_string()))?;
-    match Certificate::from_pem_bundle(&pem) {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(fault("it holds no certificate".to_owned())),
-        Err(error) => Err(fault(error.to_string())),
     }
 }
 

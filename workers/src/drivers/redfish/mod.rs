@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::act;
 use crate::driver::{Clock, Driver, Report};
 use crate::drivers::Entry;
+use crate::drivers::tls::{CA_FILE, INSECURE};
 use crate::{Secrets, WorkerError};
 use ringfence_backends::TimeGiven;
 
@@ -50,10 +51,8 @@ pub(super) static DRIVER: Entry = Entry {
                 |path| path.starts_with('/'),
             ),
             Parameter::required("username", "the controller's user"),
-            Parameter::optional("ca_file", "PEM file on the worker with the certificates to trust"),
-            Parameter::optional("insecure", "true does not check the certificate")
-                .by_default("false")
-                .flag(),
+            CA_FILE,
+            INSECURE,
         ],
         secrets: &[Secret {
             name: "password",

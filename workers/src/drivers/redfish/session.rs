@@ -31,7 +31,7 @@ impl Session {
         let Ok(request) = connection.request(Method::POST, &sessions) else {
             return Ok(Self::Basic);
         };
-        match connection.send(request.json(login), until).await {
+        match connection.send(request.json(&login), until).await {
             Ok(reply) if matches!(reply.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(
                 WorkerError::refused(format!("the login was refused: {}", reply.words())),
             ),

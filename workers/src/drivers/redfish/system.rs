@@ -46,7 +46,7 @@ impl<'a> System<'a> {
             .session
             .sign(self.connection.request(method, path)?, self.connection);
         let request = match body {
-            Some(body) => request.json(body),
+            Some(body) => request.json(&body),
             None => request,
         };
         self.connection.send(request, until).await

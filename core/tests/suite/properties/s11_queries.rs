@@ -1,0 +1,203 @@
+//! S11: no step of a fence that was not asked for begins unless every query of the segment has allowed it lately.
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use proptest::sample::select;
+use ringfence_core::*;
+use ringfence_world::World;
+use ringfence_world::plans::{self, plan, task};
+
+const QUERIES: [&str; 2] = ["prometheus", "cmdb"];
+const COUNTS_S: i64 = 30;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Said {
+    Allow,
+    Hold,
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    /// An engine asks all queries.
+    Ask([Said; 2]),
+    Pass(u16),
+    FallSilent,
+    ComeBack,
+    Work,
+    Cancel,
+    Retry,
+    Fence,
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    select(vec![
+        Said::Allow,
+        Said::Allow,
+        Said::Allow,
+        Said::Hold,
+        Said::Nothing,
+    ])
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        6 => [said(), said()].prop_map(Action::Ask),
+        8 => (0..20_000_u16).prop_map(Action::Pass),
+        4 => Just(Action::FallSilent),
+        2 => Just(Action::ComeBack),
+        6 => Just(Action::Work),
+        1 => Just(Action::Cancel),
+        1 => Just(Action::Retry),
+        1 => Just(Action::Fence),
+    ]
+}
+
+/// One host whose plan has three steps, the last of which suffices.
+struct Queried {
+    world: World,
+    /// What was said, and when.
+    asked: Vec<(Timestamp, [Said; 2])>,
+    /// Operations that a person has wanted.
+    wanted: Vec<OperationId>,
+    /// Steps that have begun: each by its operation and its number.
+    begun: Vec<(OperationId, usize)>,
+    violation: Option<String>,
+}
+
+impl Queried {
+    fn new() -> Self {
+        let policy = SegmentPolicy {
+            fencing: FencingPolicy {
+                automatic: true,
+                after_s: 0,
+                queries: QUERIES.map(str::to_owned).into(),
+                ..FencingPolicy::default()
+            },
+            ..plans::policy()
+        };
+        let step = |kind, method| vec![task(kind, &[&[method]])];
+        let steps = vec![
+            step(FencingKind::NetworkFence, "switch"),
+            step(FencingKind::StorageFence, "array"),
+            step(FencingKind::PowerOff, "bmc"),
+        ];
+        let mut plan = plan(steps);
+        plan.sufficient_sets = vec![[ProofKind::PowerOff].into()];
+        let mut world = World::new(plan, policy);
+        world.restarts = false;
+        Self {
+            world,
+            asked: Vec::new(),
+            wanted: Vec::new(),
+            begun: Vec::new(),
+            violation: None,
+        }
+    }
+
+    fn ask(&mut self, said: [Said; 2]) {
+        let now = self.world.now;
+        let answer = |said| match said {
+            Said::Nothing => Err("no answer".to_owned()),
+            said => Ok(Answer {
+                is_allowed: said == Said::Allow,
+                reason: "so".to_owned(),
+            }),
+        };
+        let queries = QUERIES.map(str::to_owned).into_iter().zip(said.map(answer));
+        self.world.opinions = Opinions {
+            asked_at: Some(now),
+            queries: queries.collect(),
+            ..Opinions::default()
+        };
+        self.asked.push((now, said));
+    }
+
+    fn act(&mut self, action: &Action) {
+        let world = &mut self.world;
+        match *action {
+            Action::Ask(said) => self.ask(said),
+            Action::Pass(ms) => {
+                for _ in 0..ms / 500 {
+                    self.world.pass(500);
+                    self.look();
+                }
+            }
+            Action::FallSilent => drop(world.see(FailureState::Unreachable)),
+            Action::ComeBack => drop(world.see(FailureState::Up)),
+            Action::Work => self.work(),
+            Action::Cancel if world.state.operation.is_some() => drop(world.cancel()),
+            Action::Retry if world.state.operation.is_some() => {
+                self.wanted.push(world.live_id());
+                drop(world.retry());
+            }
+            Action::Cancel | Action::Retry => {}
+            Action::Fence => {
+                drop(world.fence());
+                self.wanted
+                    .extend(world.state.operation.as_ref().map(|live| live.id));
+            }
+        }
+        self.look();
+    }
+
+    /// Workers do what they were told by now, one after the other.
+    fn work(&mut self) {
+        for at in 0..self.world.sent.len() {
+            let attempt = self.world.sent[at].attempt;
+            let live = self.world.state.operation.as_ref();
+            let is_open = live.and_then(|live| live.find(attempt));
+            let is_open = is_open.is_some_and(|(_, a)| matches!(a.state, AttemptStatus::Dispatched { .. }));
+            if is_open {
+                self.world.work(at);
+                self.look();
+            }
+        }
+    }
+
+    /// Which steps have begun since.
+    fn look(&mut self) {
+        let Some(live) = self.world.state.operation.clone() else {
+            return;
+        };
+        let is_fenced = self.world.is_fenced();
+        for (number, stage) in live.stages.iter().enumerate() {
+            let mut attempts = stage.tasks.iter().flat_map(|task| &task.attempts);
+            let has_begun = attempts.any(|_| true);
+            if !has_begun || self.begun.contains(&(live.id, number)) {
+                continue;
+            }
+            self.begun.push((live.id, number));
+            let is_own = live.kind() == OperationKind::Fence && !self.wanted.contains(&live.id);
+            if is_own && !is_fenced {
+                self.judge(number);
+            }
+        }
+    }
+
+    fn judge(&mut self, number: usize) {
+        let now = self.world.now;
+        // A step begins with the next look of the clock after it was allowed.
+        let decided = now - TimeDelta::seconds(1);
+        let known = self.asked.iter().rposition(|(at, _)| *at <= decided);
+        let mut last = self.asked[known.unwrap_or_default()..].iter();
+        let is_allowed =
+            last.any(|(at, said)| *said == [Said::Allow; 2] && decided - *at <= TimeDelta::seconds(COUNTS_S));
+        if !is_allowed {
+            self.violation = Some(format!("step {number} began at {now}, asked: {:?}", self.asked));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn s11_no_step_of_an_automatic_fence_begins_that_a_query_does_not_allow(
+        actions in proptest::collection::vec(action(), 1..120),
+    ) {
+        let mut queried = Queried::new();
+        for action in &actions {
+            queried.act(action);
+            prop_assert_eq!(&queried.violation, &None, "after {:?}", action);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A real Prometheus whose series a test sets.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::error::LabError;
+use crate::home::{Home, wait_ready};
+use crate::leash::{Leash, Start};
+use crate::net::{free_tcp_port, is_open};
+use crate::programs::find_program;
+
+const READY_LIMIT: Duration = Duration::from_secs(60);
+const RULES: &str = "rules.yml";
+
+/// A Prometheus on a loopback port of its own that scrapes itself each second, as the job `prometheus`.
+#[derive(Debug)]
+pub struct Prometheus {
+    leash: Leash,
+    port: u16,
+    home: Home,
+}
+
+impl Prometheus {
+    /// Starts it without a series of a test's own.
+    ///
+    /// # Errors
+    /// It is not installed, or does not answer within a minute.
+    pub fn start() -> Result<Self, LabError> {
+        let program = find_program("prometheus").ok_or(LabError::Missing {
+            program: "prometheus",
+            package: "prometheus",
+        })?;
+        let home = Home::new("prometheus")?;
+        let port = free_tcp_port()?;
+        home.write("prometheus.yml", &configuration(port))?;
+        home.write(RULES, &rules(&[]))?;
+        home.make_folder("data")?;
+        let log = home.join("prometheus.log");
+        let leash = Leash::start(Start {
+            arguments: vec![
+                format!("--config.file={}", home.text("prometheus.yml")),
+                format!("--storage.tsdb.path={}", home.text("data")),
+                format!("--web.listen-address=127.0.0.1:{port}"),
+            ],
+            ..Start::new(&program, &log, home.path())
+        })?;
+        wait_ready("prometheus", &leash, &log, READY_LIMIT, || is_open(port))?;
+        Ok(Self { leash, port, home })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Has these series, each the value of an expression, such as `vector(1)`, under a name and with a label `host`; those that it had are gone. It takes a second
+    /// or two.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the signal cannot be sent.
+    pub fn record(&self, series: &[(&str, &str, &str)]) -> Result<(), LabError> {
+        self.home.write(RULES, &rules(series))?;
+        self.leash.signal(Signal::SIGHUP)
+    }
+
+    /// Makes it accept connections and answer no request.
+    ///
+    /// # Errors
+    /// If the signal could not be sent.
+    pub fn silence(&self) -> Result<(), LabError> {
+        self.leash.signal(Signal::SIGSTOP)
+    }
+
+    /// Makes it answer again.
+    ///
+    /// # Errors
+    /// If the signal could not be sent.
+    pub fn wake(&self) -> Result<(), LabError> {
+        self.leash.signal(Signal::SIGCONT)
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        // A stopped process does not hear SIGTERM.
+        let _ = self.wake();
+    }
+}
+
+fn configuration(port: u16) -> String {
+    format!(
+        "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
+         rule_files: [{RULES}]\n\
+         scrape_configs:\n  - job_name: prometheus\n    static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n"
+    )
+}
+
+fn rules(series: &[(&str, &str, &str)]) -> String {
+    let mut text = "groups:\n  - name: test\n    interval: 1s\n    rules:\n".to_owned();
+    // A group without a rule is refused.
+    let always = [("test_always", "", "vector(1)")];
+    for (name, host, expression) in always.iter().chain(series) {
+        let _ = writeln!(
+            text,
+            "      - {{record: {name}, expr: '{expression}', labels: {{host: '{host}'}}}}"
+        );
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! Drivers that act on nothing: they ask others whether a fence of a host may begin.
+
+mod prometheus;
+mod webhook;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ringfence_bus::ValidateRequest;
+use ringfence_core::{Answer, FencingKind, FrozenMethod, Observation, Problem, Question};
+use tokio::time::Instant;
+use url::Url;
+
+pub(super) use self::prometheus::DRIVER as PROMETHEUS;
+pub(super) use self::webhook::DRIVER as WEBHOOK;
+use crate::driver::{Driver, Report};
+use crate::{Secrets, WorkerError};
+
+/// The longest reason, in characters.
+const MAX_REASON_CHARS: usize = 500;
+const ALLOWED_URL: &str = "a URL such as https://monitor.example/ without credentials is allowed";
+
+/// Others that can be asked.
+#[async_trait]
+trait Others: Send + Sync {
+    /// What they say; it is unclear what they say later than `until`.
+    async fn ask(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        question: &Question,
+        until: Instant,
+    ) -> Result<Answer, WorkerError>;
+}
+
+/// A driver that asks these.
+struct Asks<O>(O);
+
+#[async_trait]
+impl<O: Others> Driver for Asks<O> {
+    async fn act_and_observe(
+        &self,
+        kind: FencingKind,
+        method: &FrozenMethod,
+        _: &Secrets,
+        _: Duration,
+    ) -> Report {
+        Report::refused(format!("driver {} cannot do {kind}", method.driver))
+    }
+
+    async fn observe(
+        &self,
+        method: &FrozenMethod,
+        _: &Secrets,
+        _: Duration,
+    ) -> Result<Observation, WorkerError> {
+        Err(WorkerError::refused(format!(
+            "driver {} reads no device",
+            method.driver
+        )))
+    }
+
+    async fn ask(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        question: &Question,
+        budget: Duration,
+    ) -> Result<Answer, WorkerError> {
+        let until = Instant::now() + budget;
+        let answer = self.0.ask(method, secrets, question, until).await?;
+        let reason = secrets.mask(&answer.reason);
+        Ok(Answer {
+            reason: reason.chars().take(MAX_REASON_CHARS).collect(),
+            ..answer
+        })
+    }
+
+    async fn validate(&self, _: &ValidateRequest) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+/// Credentials in a URL would be stored with it, and shown with it.
+fn is_plain(text: &str) -> bool {
+    parse(text).is_ok()
+}
+
+fn parse(text: &str) -> Result<Url, WorkerError> {
+    let url = Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.fragment().is_none()
+    });
+    url.ok_or_else(|| WorkerError::refused(format!("the url cannot be used; {ALLOWED_URL}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_holds_no_credentials() {
+        for url in ["http://127.0.0.1:9090", "https://monitor.example/prometheus/"] {
+            assert!(is_plain(url), "{url}");
+        }
+        for url in [
+            "https://a:b@monitor.example",
+            "https://a@monitor.example",
+            "monitor.example",
+            "ftp://x",
+            "https://",
+        ] {
+            assert!(!is_plain(url), "{url}");
+        }
+    }
+}
