@@ -2,7 +2,7 @@
 
 use ringfence_core::Resource;
 use ringfence_lab::Prometheus;
-use ringfence_tests::{Behaviour, Ground, Receiver, Stack, power_plan};
+use ringfence_tests::{Behaviour, Ground, Receiver, Site, Stack, StackOptions, power_plan};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
@@ -16,7 +16,11 @@ fn policy(queries: &[&str]) -> Value {
 }
 
 async fn with_query(ground: Ground, method: Value) -> Stack {
-    let stack = Stack::start(ground).await;
+    let options = StackOptions {
+        hosts: 4,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(ground).await, options).await;
     stack.client.post("/methods", method).await.ok(201);
     stack.client.set_default_policy(policy(&["asked"])).await.ok(200);
     stack.plan(power_plan()).await;

@@ -108,7 +108,7 @@ const fn field(key: &'static str, kind: Kind, default: Default) -> Field {
 const MIB: u64 = 1024 * 1024;
 const DATABASES: &[&str] = &["postgres", "postgresql", "sqlite"];
 const BROKERS: &[&str] = &["amqp", "amqps"];
-const RESOURCES: &[&str] = &["power", "storage", "network", "workloads"];
+const RESOURCES: &[&str] = &["power", "storage", "network", "workloads", "query"];
 
 /// All keys.
 pub const FIELDS: &[Field] = &[
