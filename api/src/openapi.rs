@@ -33,7 +33,7 @@ use crate::routes::masakari::FaultBody;
         routes::methods::remove, routes::methods::check, routes::method_checks::list,
         routes::plans::list, routes::plans::create, routes::plans::show, routes::plans::replace, routes::plans::remove,
         routes::segments::list, routes::segments::create, routes::segments::show, routes::segments::replace,
-        routes::segments::remove,
+        routes::segments::remove, routes::segments::check,
         routes::suspensions::list, routes::suspensions::suspend_host, routes::suspensions::resume_host,
         routes::suspensions::suspend_segment, routes::suspensions::resume_segment,
         routes::suspensions::suspend_everything, routes::suspensions::resume_everything,

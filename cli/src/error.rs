@@ -38,6 +38,20 @@ pub enum CliError {
         /// What is wrong with it.
         why: String,
     },
+    /// Documents in a file cannot be used, one line for each fault.
+    #[error("the file cannot be used as it is:\n{}", .0.join("\n"))]
+    Documents(Vec<String>),
+    /// A segment was changed after it was compared with its document.
+    #[error(
+        "segment {segment:?} was changed after it was read, and was not overwritten\n  look at ringfence segment diff, and apply again"
+    )]
+    ChangedMeanwhile {
+        /// The segment's name.
+        segment: String,
+    },
+    /// What is there differs from what a file says; the answer has said how.
+    #[error("what is there differs from the file")]
+    Differs,
     /// The service refused.
     #[error(transparent)]
     Api(Box<ApiFault>),
@@ -164,7 +178,12 @@ impl CliError {
     #[must_use]
     pub fn exit_code(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Config(_) | Self::Content { .. } | Self::File { .. } => Exit::Usage,
+            Self::Usage(_)
+            | Self::Config(_)
+            | Self::Content { .. }
+            | Self::Documents(_)
+            | Self::File { .. } => Exit::Usage,
+            Self::Differs => Exit::Differs,
             Self::Api(fault) => fault.exit_code(),
             Self::Unreachable { .. } | Self::Nowhere { .. } => Exit::Unreachable,
             Self::Cloud(BackendError::Settings { .. }) => Exit::Usage,
@@ -175,6 +194,7 @@ impl CliError {
             Self::TimedOut(_) => Exit::TimedOut,
             Self::Stopped(_) => Exit::Stopped,
             Self::Undelivered { .. }
+            | Self::ChangedMeanwhile { .. }
             | Self::Unwell(_)
             | Self::NotImported { .. }
             | Self::WouldBeRefused { .. }
@@ -193,6 +213,12 @@ impl CliError {
             Self::Api(fault) => fault.is_passing(),
             _ => false,
         }
+    }
+
+    /// Whether the answer has said all, and the exit code repeats it for scripts.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        matches!(self, Self::Differs)
     }
 
     /// Whether the reader of the output has gone, as `head` does, which is no failure.

@@ -20,6 +20,8 @@ pub enum Exit {
     NotAllowed = 7,
     /// `--timeout` ran out.
     TimedOut = 8,
+    /// What is there differs from what a file says.
+    Differs = 9,
     /// Ctrl-C, with the code of shells.
     Stopped = 130,
 }
@@ -36,4 +38,5 @@ Exit codes:
   6  the service cannot be reached
   7  not allowed: no token, a wrong one, or too small a role (401, 403)
   8  --timeout ran out
+  9  a file differs from what is there (segment diff)
   130  stopped by Ctrl-C";

@@ -52,7 +52,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&error, format);
+            if !error.is_told() {
+                output::complain(&error, format);
+            }
             ExitCode::from(error.exit_code() as u8)
         }
     }

@@ -25,6 +25,7 @@ mod event;
 mod explain;
 mod fence;
 mod fencing_policy;
+mod field_change;
 mod flapping;
 mod gate;
 mod guard;
@@ -96,6 +97,7 @@ pub use explain::{
 };
 pub use fence::Fence;
 pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
+pub use field_change::{FieldChange, field_changes};
 pub use flapping::{Flapping, QuarantinePolicy};
 pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, stays_isolated, unforce_gate};
 pub use guard::Guard;
@@ -138,7 +140,7 @@ pub use refusal::{Refusal, WORD_COUNTS_S};
 pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
 pub use safeguard::{Held, Ruling, Safeguard, Verdict, asks_others, rulings};
-pub use segment::{Segment, SegmentPolicy, validate_policy};
+pub use segment::{Segment, SegmentDraft, SegmentPolicy, validate_policy};
 pub use sources::{
     CONTESTED_S, MAX_SOURCES, Report, Seen, SeenBecause, Silence, Source, Sources, WATCHED_GAP_S, Watched,
 };

@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, Problems, QuarantinePolicy, SegmentId, Timestamp,
-    validate_zone,
+    ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy, SegmentId,
+    Timestamp, field_changes, validate_name, validate_zone,
 };
+
+/// The longest description, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 1000;
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +77,58 @@ pub struct Segment {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// A segment as its author writes it. What is left out takes its default, with which nothing begins by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentDraft {
+    /// Unique.
+    pub name: String,
+    /// What it is for, at most 1000 characters.
+    #[serde(default)]
+    pub description: String,
+    /// What holds for its hosts.
+    #[serde(default)]
+    pub policy: SegmentPolicy,
+}
+
+impl SegmentDraft {
+    /// Refuses values that are out of range.
+    pub fn validate(&self) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        if let Err(problem) = validate_name("name", &self.name) {
+            problems.0.push(problem);
+        }
+        let chars = self.description.chars().count();
+        if chars > MAX_DESCRIPTION_CHARS {
+            problems.add(
+                "description",
+                format!("has {chars} characters; at most {MAX_DESCRIPTION_CHARS} are allowed"),
+            );
+        }
+        if let Err(found) = validate_policy(&self.policy) {
+            problems.0.extend(found.0);
+        }
+        problems.into_result()
+    }
+
+    /// The fields in which `after` differs, each by its path.
+    #[must_use]
+    pub fn changes(&self, after: &Self) -> Vec<FieldChange> {
+        let value = |draft: &Self| serde_json::to_value(draft).unwrap_or_default();
+        field_changes(&value(self), &value(after))
+    }
+}
+
+impl From<Segment> for SegmentDraft {
+    fn from(segment: Segment) -> Self {
+        Self {
+            name: segment.name,
+            description: segment.description,
+            policy: segment.policy,
+        }
+    }
 }
 
 /// Refuses values that are out of range.

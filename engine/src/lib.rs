@@ -47,7 +47,7 @@ pub use checks::{CheckConfig, DeviceQuestion};
 pub use clock::{Clock, ClockSource};
 pub use commit::Applied;
 pub use configure::{
-    Configured, Declaration, HostChange, HostDraft, MethodDraft, PlanDraft, SegmentDraft, SubscriptionDraft,
+    Configured, Declaration, HostChange, HostDraft, MethodDraft, PlanDraft, SubscriptionDraft,
     SuspensionDraft, SuspensionEnd, origin_of,
 };
 pub use context::Context;

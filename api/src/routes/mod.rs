@@ -157,6 +157,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::get().to(segments::list))
                 .route(web::post().to(segments::create)),
         )
+        .service(at(segments::CHECK).route(web::post().to(segments::check)))
         .service(
             at("/segments/{id}")
                 .route(web::get().to(segments::show))

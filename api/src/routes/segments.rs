@@ -13,6 +13,9 @@ use crate::role::Role;
 use crate::routes::configured::{NotChanged, NotCreated, NotRemoved, created, found, replaced};
 use crate::view::segment::{SegmentBody, SegmentView};
 
+/// Beside `/segments`, where a segment can have any name.
+pub(crate) const CHECK: &str = "/segment-check";
+
 /// All segments, up to 1000.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SegmentList {
@@ -37,6 +40,16 @@ pub(crate) async fn create(call: Call, body: Body<SegmentBody>) -> Result<HttpRe
     let by = call.require(Role::Admin)?;
     let segment = call.engine.create_segment(body.0.into(), &by).await?;
     Ok(created(segment, Vec::new()))
+}
+
+/// Says whether a segment could be written so: its fields, and what else of the service it names. Nothing is written.
+#[utoipa::path(post, path = "/segment-check", operation_id = "check_segment", tag = "configuration", request_body = SegmentBody,
+    responses((status = 204, description = "It could be written, unless its name is taken"), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList)))]
+pub(crate) async fn check(call: Call, body: Body<SegmentBody>) -> Result<HttpResponse, ApiError> {
+    call.require(Role::Reader)?;
+    call.engine.check_segment(&body.0.into()).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// Shows a segment.

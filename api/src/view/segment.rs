@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, QuarantinePolicy, Segment, SegmentPolicy, Wanted,
+    ConditionRule, EvacuationPolicy, FencingPolicy, QuarantinePolicy, Segment, SegmentDraft, SegmentPolicy,
+    Wanted,
 };
-use ringfence_engine::SegmentDraft;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;

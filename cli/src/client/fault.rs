@@ -131,8 +131,18 @@ impl ApiFault {
     /// The error without the codes that are for programs.
     #[must_use]
     pub fn detail(&self) -> String {
-        let details = self.errors.iter().map(|entry| entry.detail.as_str());
-        details.collect::<Vec<_>>().join("; ")
+        self.details().collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether fields of the request are wrong: then each detail begins with one.
+    #[must_use]
+    pub fn is_of_fields(&self) -> bool {
+        self.status == StatusCode::BAD_REQUEST
+    }
+
+    /// What is wrong, one by one.
+    pub fn details(&self) -> impl Iterator<Item = &str> {
+        self.errors.iter().map(|entry| entry.detail.as_str())
     }
 
     /// Whether the request is at fault, and not the caller's rights or the service.

@@ -1,8 +1,18 @@
 //! `ringfence segment`.
 
+mod apply;
+mod document;
+mod export;
+mod fault;
+mod keys;
+mod tree;
+mod writing;
+
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 
+use self::apply::{ApplyArgs, FileArgs};
+use self::export::ExportArgs;
 use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
@@ -35,6 +45,12 @@ pub enum SegmentCommand {
         #[arg(add = segments())]
         segment: String,
     },
+    /// Prints segments as YAML documents, which apply takes
+    Export(ExportArgs),
+    /// Makes segments what their documents say: adds those that are missing, changes those that differ
+    Apply(ApplyArgs),
+    /// Shows what apply would change; the exit code is 9 where something differs
+    Diff(FileArgs),
 }
 
 /// The options for a segment's fields.
@@ -202,6 +218,9 @@ pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), C
         }
         SegmentCommand::Set(args) => set(args, session).await,
         SegmentCommand::Delete { segment } => session.delete("segments", &segment).await,
+        SegmentCommand::Export(args) => export::run(args, session).await,
+        SegmentCommand::Apply(args) => apply::apply(args, session).await,
+        SegmentCommand::Diff(args) => apply::diff(args, session).await,
     }
 }
 

@@ -19,6 +19,7 @@ pub use environment::{Environment, config_dir, data_dir};
 pub use keys::{read_keys, read_webhook_keys};
 pub use layers::{Effective, Flag, Sources, load};
 pub use names::check_names;
+pub use nearest::nearest;
 pub use secret_url::SecretUrl;
 pub use sections::{ApiSettings, KeystoneSettings, LogFormat, LogSettings, TraceSettings, UnknownHostsWord};
 pub use settings::Settings;

@@ -1,6 +1,6 @@
 //! The details of an event or of a line of the audit trail, as text.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// `key=value` for each field of an object that has a value, except those that other columns show.
 #[must_use]
@@ -16,15 +16,20 @@ pub fn fields(data: &Value, told_elsewhere: &[&str]) -> String {
         .join(" ")
 }
 
-/// A proof is shown by its kind and source, any other value as it is.
+/// A proof is shown by its kind and source, a change by its field and values, any other value as it is.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
         Value::Object(fields) => match (fields.get("kind"), fields.get("source")) {
             (Some(Value::String(kind)), Some(Value::String(source))) => format!("{kind} by {source}"),
-            _ => value.to_string(),
+            _ => change(fields).unwrap_or_else(|| value.to_string()),
         },
         other => other.to_string(),
     }
+}
+
+fn change(fields: &Map<String, Value>) -> Option<String> {
+    let (from, to) = (fields.get("from")?, fields.get("to")?);
+    Some(format!("{}: {from} -> {to}", fields.get("field")?.as_str()?))
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use ringfence_core::{
     Backend, Boot, DEFAULT_ZONE, FencingKind, Level, MethodTimes, PlanScope, PlanStage, Report, Resource,
-    SegmentPolicy, TaskSpec, default_sufficient_sets,
+    SegmentDraft, SegmentPolicy, TaskSpec, default_sufficient_sets,
 };
-use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft, SegmentDraft};
+use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft};
 use ringfence_simulators::{Handle, SeenHost, SimulatorError, Simulators, World};
 use tokio::task::JoinHandle;
 

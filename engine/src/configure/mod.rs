@@ -16,7 +16,6 @@ pub(crate) use hosts::Origin;
 pub use hosts::{HostChange, HostDraft};
 pub use methods::MethodDraft;
 pub use plans::PlanDraft;
-pub use segments::SegmentDraft;
 pub(crate) use subscriptions::MAX_SUBSCRIPTIONS;
 pub use subscriptions::{SubscriptionDraft, origin_of};
 pub use suspensions::{SuspensionDraft, SuspensionEnd};

@@ -1,8 +1,8 @@
 //! Adding, changing and removing segments.
 
 use ringfence_core::{
-    DEFAULT_SEGMENT_ID, FencingPolicy, Method, Problems, Resource, Segment, SegmentId, SegmentPolicy,
-    validate_name, validate_policy,
+    DEFAULT_SEGMENT_ID, FencingPolicy, FieldChange, Method, Problems, Resource, Segment, SegmentDraft,
+    SegmentId, SegmentPolicy,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
@@ -12,20 +12,8 @@ use crate::idempotency::leave_receipt;
 use crate::ids::new_id;
 use crate::{Context, Engine, EngineError, Receipt};
 
-/// The longest description, in characters.
-const MAX_DESCRIPTION_CHARS: usize = 1000;
 /// The driver that can tell what a fence would cost.
 const CEPH: &str = "ceph";
-
-#[derive(Clone, Debug)]
-pub struct SegmentDraft {
-    /// Unique.
-    pub name: String,
-    /// What it is for.
-    pub description: String,
-    /// What holds for its hosts.
-    pub policy: SegmentPolicy,
-}
 
 impl Engine {
     /// Adds a segment.
@@ -70,8 +58,9 @@ impl Engine {
         }
     }
 
-    async fn check_segment(&self, draft: &SegmentDraft) -> Result<(), EngineError> {
-        check_draft(draft)?;
+    /// Refuses values that are out of range, and methods that the segment names and that are not there or cannot do what it wants of them.
+    pub async fn check_segment(&self, draft: &SegmentDraft) -> Result<(), EngineError> {
+        draft.validate()?;
         let FencingPolicy { ceph, queries, .. } = &draft.policy.fencing;
         let mut problems = Problems::default();
         for (at, name) in ceph.iter().enumerate() {
@@ -120,7 +109,7 @@ impl Engine {
             .await
             .map_err(|e| taken(e, &segment.name))?;
         leave_receipt(&mut tx, by, Receipt::Segment(segment.id)).await?;
-        let detail = json!({ "policy": segment.policy });
+        let detail = version(segment, Vec::new());
         self.commit(tx, "segment.created", &segment.name, detail, by)
             .await
     }
@@ -136,6 +125,7 @@ impl Engine {
         self.check_segment(&draft).await?;
         let known = self.segment_or_default(Some(id)).await?;
         check_revision(revision, known.revision)?;
+        let changes = SegmentDraft::from(known.clone()).changes(&draft);
         let segment = Segment {
             name: draft.name,
             description: draft.description,
@@ -150,7 +140,7 @@ impl Engine {
             .map_err(|e| taken(e, &segment.name))?;
         require_written(is_written, known.revision)?;
         ringfence_db::wake_hosts(&mut tx, Some(segment.id), segment.updated_at).await?;
-        let detail = json!({ "policy": segment.policy });
+        let detail = version(&segment, changes);
         self.commit(tx, "segment.updated", &segment.name, detail, by)
             .await?;
         Ok(segment)
@@ -181,8 +171,8 @@ impl Engine {
                 DbError::Constraint { .. } => in_use(),
                 other => EngineError::Db(other),
             })?;
-        self.commit(tx, "segment.deleted", &known.name, Value::Null, by)
-            .await
+        let detail = version(&known, Vec::new());
+        self.commit(tx, "segment.deleted", &known.name, detail, by).await
     }
 
     pub(crate) async fn segment_or_default(&self, id: Option<&str>) -> Result<Segment, EngineError> {
@@ -193,21 +183,15 @@ impl Engine {
     }
 }
 
-fn check_draft(draft: &SegmentDraft) -> Result<(), Problems> {
-    let mut problems = Problems::default();
-    if let Err(problem) = validate_name("name", &draft.name) {
-        problems.0.push(problem);
-    }
-    if draft.description.chars().count() > MAX_DESCRIPTION_CHARS {
-        problems.add(
-            "description",
-            format!("at most {MAX_DESCRIPTION_CHARS} characters are allowed"),
-        );
-    }
-    if let Err(found) = validate_policy(&draft.policy) {
-        problems.0.extend(found.0);
-    }
-    problems.into_result()
+/// A version of a segment, as the audit trail keeps it: the whole of it, since retention may have removed the lines before, and what is new.
+fn version(segment: &Segment, changes: Vec<FieldChange>) -> Value {
+    let changes = Some(changes).filter(|changes| !changes.is_empty());
+    json!({
+        "segment_id": segment.id,
+        "revision": segment.revision,
+        "segment": SegmentDraft::from(segment.clone()),
+        "changes": changes,
+    })
 }
 
 fn taken(error: DbError, name: &str) -> EngineError {

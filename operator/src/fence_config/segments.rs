@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{DEFAULT_SEGMENT_ID, Segment, SegmentPolicy};
-use ringfence_engine::{Context, EngineError, SegmentDraft};
+use ringfence_core::{DEFAULT_SEGMENT_ID, Segment, SegmentDraft, SegmentPolicy};
+use ringfence_engine::{Context, EngineError};
 
 use crate::OperatorError;
 use crate::door::Door;
