@@ -30,9 +30,11 @@ use clap::CommandFactory;
 
 use crate::args::{ConfigCommand, DbCommand, Format, Remote, RemoteArgs};
 use crate::command_line::{Cli, Command};
+use crate::commands::segment::SegmentCommand;
 use crate::commands::session::Session;
 use crate::config::{Environment, Settings};
 use crate::error::CliError;
+use crate::output::Screen;
 use crate::{logging, services, traces};
 
 /// The format in which a failure of this command is shown.
@@ -112,6 +114,10 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Audit(args) => audit::run(args.command, &mut open(&args.remote)?).await,
         Command::Method(args) => method::run(args.command, &mut open(&args.remote)?).await,
         Command::Plan(args) => plan::run(args.command, &mut open(&args.remote)?).await,
+        Command::Segment(Remote {
+            command: SegmentCommand::Template(args),
+            remote,
+        }) => segment::template(&args, &mut Screen::new(remote.output.format)),
         Command::Segment(args) => segment::run(args.command, &mut open(&args.remote)?).await,
         Command::Subscription(args) => subscription::run(args.command, &mut open(&args.remote)?).await,
         Command::Suspend(args) => suspension::suspend(args.command, &mut open(&args.remote)?).await,

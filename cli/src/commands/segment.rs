@@ -4,7 +4,9 @@ mod apply;
 mod document;
 mod export;
 mod fault;
+mod history;
 mod keys;
+mod template;
 mod tree;
 mod writing;
 
@@ -13,6 +15,8 @@ use serde_json::{Map, Value};
 
 use self::apply::{ApplyArgs, FileArgs};
 use self::export::ExportArgs;
+use self::history::HistoryArgs;
+use self::template::TemplateArgs;
 use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
@@ -51,6 +55,10 @@ pub enum SegmentCommand {
     Apply(ApplyArgs),
     /// Shows what apply would change; the exit code is 9 where something differs
     Diff(FileArgs),
+    /// Lists the versions of a segment, the newest first, from the audit trail; for admins
+    History(HistoryArgs),
+    /// Prints a document to begin with; without a name, lists those that there are
+    Template(TemplateArgs),
 }
 
 /// The options for a segment's fields.
@@ -204,6 +212,8 @@ fn condition_rule(text: &str) -> Result<Value, CliError> {
     Ok(rule.into())
 }
 
+pub use self::template::run as template;
+
 pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), CliError> {
     match command {
         SegmentCommand::List(args) => session.list("segments", Vec::new(), &args, table).await,
@@ -221,6 +231,8 @@ pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), C
         SegmentCommand::Export(args) => export::run(args, session).await,
         SegmentCommand::Apply(args) => apply::apply(args, session).await,
         SegmentCommand::Diff(args) => apply::diff(args, session).await,
+        SegmentCommand::History(args) => history::run(args, session).await,
+        SegmentCommand::Template(args) => template(&args, &mut session.screen),
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
+use super::history::version;
 use super::writing::document;
 use crate::client::Request;
 use crate::commands::completed::segments;
@@ -15,13 +16,17 @@ pub struct ExportArgs {
     /// Names or ids; without one, all segments
     #[arg(add = segments())]
     segments: Vec<String>,
+    /// The segment as it was at this revision, from the audit trail (history lists the revisions); for admins
+    #[arg(long, value_name = "N", requires = "segments")]
+    revision: Option<u64>,
 }
 
 pub async fn run(args: ExportArgs, session: &mut Session) -> Result<(), CliError> {
-    let segments = if args.segments.is_empty() {
-        all(session).await?
-    } else {
-        named(&args.segments, session).await?
+    let segments = match (args.segments.as_slice(), args.revision) {
+        ([], _) => all(session).await?,
+        ([one], Some(revision)) => vec![version(one, revision, session).await?.segment],
+        (_, Some(_)) => return Err(CliError::Usage("--revision takes one segment".to_owned())),
+        (names, None) => named(names, session).await?,
     };
     let documents: Vec<String> = segments.iter().map(document).collect();
     session.screen.text(&documents.join("---\n"))
