@@ -1,6 +1,7 @@
 //! Segments: failure domain and policy group.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{
     ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy, SegmentId,
@@ -113,11 +114,31 @@ impl SegmentDraft {
         problems.into_result()
     }
 
+    /// The segment with every field, also those that are left out elsewhere while they have their default.
+    #[must_use]
+    pub fn whole(&self) -> Value {
+        let Self {
+            name,
+            description,
+            policy,
+        } = self;
+        let (fencing, evacuation) = (&policy.fencing, &policy.evacuation);
+        let mut whole = json!({ "name": name, "description": description, "policy": policy });
+        let in_policy = &mut whole["policy"];
+        in_policy["quarantine"] = json!(policy.quarantine);
+        in_policy["conditions"] = json!(policy.conditions);
+        in_policy["fencing"]["at_once"] = json!(fencing.at_once);
+        in_policy["fencing"]["per_minute"] = json!(fencing.per_minute);
+        in_policy["fencing"]["quiet_s"] = json!(fencing.quiet_s);
+        in_policy["fencing"]["ceph"] = json!(fencing.ceph);
+        in_policy["evacuation"]["per_second"] = json!(evacuation.per_second);
+        whole
+    }
+
     /// The fields in which `after` differs, each by its path.
     #[must_use]
     pub fn changes(&self, after: &Self) -> Vec<FieldChange> {
-        let value = |draft: &Self| serde_json::to_value(draft).unwrap_or_default();
-        field_changes(&value(self), &value(after))
+        field_changes(&self.whole(), &after.whole())
     }
 }
 

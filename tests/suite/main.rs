@@ -29,6 +29,7 @@ mod real_hosts;
 mod rejoining;
 mod retention;
 mod scheduler_hook;
+mod segments_as_text;
 mod sources;
 mod subscriptions;
 mod suspended;

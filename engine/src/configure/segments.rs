@@ -189,7 +189,7 @@ fn version(segment: &Segment, changes: Vec<FieldChange>) -> Value {
     json!({
         "segment_id": segment.id,
         "revision": segment.revision,
-        "segment": SegmentDraft::from(segment.clone()),
+        "segment": SegmentDraft::from(segment.clone()).whole(),
         "changes": changes,
     })
 }

@@ -124,7 +124,35 @@ mod tests {
             description: String::new(),
             policy,
         };
-        assert_known("", &to_value(draft).unwrap());
+        assert_known("", &to_value(&draft).unwrap());
+        for field in [
+            "",
+            "policy",
+            "policy.quarantine",
+            "policy.fencing",
+            "policy.evacuation",
+            "policy.conditions[0]",
+        ] {
+            let whole = draft.whole();
+            let pointer = field.replace(['.', '['], "/").replace(']', "");
+            let pointer = if field.is_empty() {
+                String::new()
+            } else {
+                format!("/{pointer}")
+            };
+            let mut written: Vec<&str> = whole
+                .pointer(&pointer)
+                .unwrap()
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(String::as_str)
+                .collect();
+            let mut known = keys_at(field).to_vec();
+            known.sort_unstable();
+            written.sort_unstable();
+            assert_eq!(written, known, "{field}");
+        }
         assert_eq!(keys_at(""), ["name", "description", "policy"]);
         assert_eq!(keys_at("policy.fencing")[..2], ["automatic", "after_s"]);
     }

@@ -3,6 +3,7 @@
 mod hosts;
 mod importing;
 mod methods;
+mod segments;
 
 use serde_json::{Value, json};
 
