@@ -45,7 +45,7 @@ pub(crate) async fn create(call: Call, body: Body<SegmentBody>) -> Result<HttpRe
 /// Says whether a segment could be written so: its fields, and what else of the service it names. Nothing is written.
 #[utoipa::path(post, path = "/segment-check", operation_id = "check_segment", tag = "configuration", request_body = SegmentBody,
     responses((status = 204, description = "It could be written, unless its name is taken"), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
-        (status = 403, body = ErrorList)))]
+        (status = 403, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn check(call: Call, body: Body<SegmentBody>) -> Result<HttpResponse, ApiError> {
     call.require(Role::Reader)?;
     call.engine.check_segment(&body.0.into()).await?;

@@ -81,6 +81,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_terminal_would_act_on_is_written_as_text() {
+        let text = document(&json!({"name": "a", "description": "\u{1b}[31mred\r\u{7}", "policy": {}}));
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        assert_eq!(
+            read(&text).unwrap()[0].segment.description,
+            "\u{1b}[31mred\r\u{7}"
+        );
+    }
+
+    #[test]
     fn keys_have_the_order_of_the_documentation() {
         let policy = json!(SegmentPolicy::default());
         let text = document(&json!({"name": "a", "description": "", "policy": policy}));
