@@ -23,7 +23,7 @@ use crate::routes::masakari::FaultBody;
         routes::bulk::hosts::create, routes::bulk::failure_states::report,
         routes::masakari::notify, routes::masakari::notify_in_project,
         routes::masakari::notify_of_cloud, routes::masakari::notify_of_cloud_in_project,
-        routes::failure_state::report, routes::conditions::report, routes::sources::forget, routes::fence::fence, routes::confirm::confirm,
+        routes::failure_state::report, routes::conditions::report, routes::alertmanager::report, routes::sources::forget, routes::fence::fence, routes::confirm::confirm,
         routes::confirm::confirm_released, routes::rejoin::rejoin,
         routes::evacuate::evacuate, routes::evacuate::moves,
         routes::gates::gates, routes::explanation::explain, routes::nova::filter::filter, routes::nova::evacuate_check::check, routes::kubernetes::filter::filter, routes::kubernetes::admission::admit,

@@ -215,12 +215,14 @@ pub enum Input {
         /// What was seen, by whom and when.
         report: Report,
     },
-    /// A source says which conditions the host has: all that it knows of.
+    /// A source says which conditions the host has.
     Conditions {
         /// Its name.
         source: String,
-        /// What it says; a condition that it does not name is no more.
+        /// What it says.
         conditions: Vec<ReportedCondition>,
+        /// Which of its others are no more; `None`: all of them, for it says all that it knows.
+        over: Option<Vec<String>>,
     },
     /// A person strikes off a source that reports no more.
     ForgetSource {

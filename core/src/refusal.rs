@@ -3,8 +3,8 @@
 use chrono::SecondsFormat;
 
 use crate::{
-    AttemptId, Backend, FailureState, Generation, MAX_SOURCES, Operation, OperationId, OperationKind,
-    OperationStatus, TaskKind, Timestamp,
+    AttemptId, Backend, FailureState, Generation, MAX_CONDITIONS, MAX_SOURCES, Operation, OperationId,
+    OperationKind, OperationStatus, TaskKind, Timestamp,
 };
 
 /// Why an input was refused. Nothing was changed.
@@ -160,6 +160,14 @@ pub enum Refusal {
         /// The new one.
         source_name: String,
     },
+    /// A source would have more conditions of a host than it may.
+    #[error(
+        "source {source_name:?} would have more than {MAX_CONDITIONS} conditions of the host, the most that it may have"
+    )]
+    TooManyConditions {
+        /// The source.
+        source_name: String,
+    },
     /// A source that has never reported on the host.
     #[error("source {source_name:?} has not reported on the host")]
     SourceUnknown {
@@ -242,6 +250,7 @@ impl Refusal {
             Self::NotWaiting { .. } => "operation.not_waiting",
             Self::StaleObservation { .. } => "observation.stale",
             Self::TooManySources { .. } => "source.too_many",
+            Self::TooManyConditions { .. } => "conditions.too_many",
             Self::SourceUnknown { .. } => "source.unknown",
             Self::IdentityInUse { .. } => "host.identity_in_use",
             Self::Attempt { .. } => "attempt.refused",

@@ -189,12 +189,12 @@ impl Engine {
         Ok(state)
     }
 
-    /// Takes down all conditions that a source has of the host now.
+    /// Takes down the conditions that a source has of the host now: all of them, or, where it says which are `over`, what is new.
     pub async fn report_conditions(
         &self,
         host: &str,
         source: &str,
-        conditions: Vec<ReportedCondition>,
+        (conditions, over): (Vec<ReportedCondition>, Option<Vec<String>>),
         by: &Context,
     ) -> Result<HostState, EngineError> {
         let mut problems = Problems::default();
@@ -205,6 +205,7 @@ impl Engine {
         let input = Input::Conditions {
             source: source.to_owned(),
             conditions,
+            over,
         };
         let state = self.apply(id, input, by).await?.state;
         self.fence_if_due(&state).await;

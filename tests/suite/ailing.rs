@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use ringfence_api::Role;
+use ringfence_lab::{Alertmanager, Prometheus};
 use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
 use serde_json::{Value, json};
 
@@ -12,6 +14,7 @@ crate::on_both_grounds!(
     a_condition_holds_scheduling_for_as_long_as_it_stands,
     a_bad_condition_that_all_hosts_have_at_once_does_not_fence_them_all,
     bad_conditions_are_refused,
+    an_alert_of_an_alertmanager_is_a_condition_for_as_long_as_it_fires,
 );
 
 const HOSTS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
@@ -124,6 +127,131 @@ async fn a_bad_condition_that_all_hosts_have_at_once_does_not_fence_them_all(gro
             "{host} was fenced although it is held"
         );
     }
+    stack.stop().await;
+}
+
+async fn an_alert_of_an_alertmanager_is_a_condition_for_as_long_as_it_fires(ground: Ground) {
+    let rules = json!([{ "condition": "RaidDegraded", "action": "fence" }]);
+    let policy = json!({ "fencing": { "automatic": true }, "conditions": rules });
+    let stack = with_policy(ground, policy).await;
+    stack.plan(power_plan()).await;
+    let token = stack.as_role(Role::Service).token().unwrap().to_owned();
+    let receiver = format!("{}/alertmanager?label=host", stack.client.base());
+    let start = move || {
+        let alertmanager = Alertmanager::start(&receiver, &token).unwrap();
+        let prometheus = Prometheus::telling(Some(&alertmanager)).unwrap();
+        (alertmanager, prometheus)
+    };
+    let (alertmanager, prometheus) = tokio::task::spawn_blocking(start).await.unwrap();
+    // An alert of a host that is not known keeps no other one from being heard.
+    let series = [
+        ("raid_degraded", "h9", "vector(1)"),
+        ("raid_degraded", "h1", "vector(1)"),
+    ];
+    prometheus.record(&series).unwrap();
+    stack.client.until_fenced("h1").await;
+    stack.judge("h1").await;
+    let host = stack.client.get("/hosts/h1").await.ok(200);
+    let condition = &host["conditions"][0];
+    assert_eq!(
+        (
+            &condition["source"],
+            &condition["name"],
+            &condition["status"],
+            &condition["reason"]
+        ),
+        (
+            &json!("alertmanager"),
+            &json!("RaidDegraded"),
+            &json!("True"),
+            &json!("a disk of the RAID has failed")
+        ),
+        "{host}"
+    );
+    prometheus.record(&[]).unwrap();
+    let is_over = |host: &Value| host["conditions"].is_null();
+    stack.client.until("/hosts/h1", is_over).await;
+    drop((prometheus, alertmanager));
+    stack.stop().await;
+}
+
+fn alert(host: &str, name: &str, status: &str) -> Value {
+    json!({ "status": status, "labels": { "alertname": name, "instance": host }, "annotations": { "summary": "so" } })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_alertmanager_does_not_name_stays_and_what_it_cannot_mean_is_told() {
+    let stack = with_policy(Ground::Standalone, json!({})).await;
+    let tell = async |alerts: Value| {
+        let body = json!({ "version": "4", "status": "firing", "groupKey": "{}", "alerts": alerts });
+        stack.client.post("/alertmanager", body).await.ok(200)
+    };
+    let names = async || {
+        let host = stack.client.get("/hosts/h1").await.ok(200);
+        let conditions = host["conditions"].as_array().cloned().unwrap_or_default();
+        let names = conditions
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    tell(json!([
+        alert("h1:9100", "Disk", "firing"),
+        alert("h1", "Fan", "firing")
+    ]))
+    .await;
+    assert_eq!(names().await, ["Disk", "Fan"]);
+    // Two of a name, and one of them fires still.
+    tell(json!([
+        alert("h1", "Disk", "firing"),
+        alert("h1:9100", "Disk", "resolved")
+    ]))
+    .await;
+    assert_eq!(names().await, ["Disk", "Fan"]);
+    tell(json!([alert("h1", "Disk", "resolved")])).await;
+    assert_eq!(names().await, ["Fan"]);
+
+    let odd = json!([
+        alert("h9", "Disk", "firing"), alert("h2", "A B", "firing"), alert("h2", "Disk", "firing"),
+        { "status": "firing", "labels": { "alertname": "Watchdog" } },
+    ]);
+    let answer = tell(odd).await;
+    assert_eq!(answer["reported"], 1, "{answer}");
+    let why: Vec<&str> = answer["ignored"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["why"].as_str().unwrap())
+        .collect();
+    assert_eq!(why.len(), 3, "{answer}");
+    assert!(why[0].starts_with("alertname is \"A B\"; "), "{answer}");
+    assert_eq!(
+        why[1..],
+        ["it has no label \"instance\"", "host \"h9\" is not known"],
+        "{answer}"
+    );
+
+    let many: Vec<Value> = (0..65).map(|n| alert("h3", &format!("c{n}"), "firing")).collect();
+    let answer = tell(json!(many)).await;
+    assert!(
+        answer["ignored"][0]["why"]
+            .as_str()
+            .unwrap()
+            .contains("64 conditions"),
+        "{answer}"
+    );
+    let other = stack
+        .client
+        .post("/alertmanager", json!({ "version": "3", "alerts": [] }))
+        .await;
+    refused(
+        &other,
+        400,
+        "fencing.request.invalid",
+        &["version: is \"3\"; \"4\" is allowed"],
+    );
+    let reader = stack.as_role(Role::Reader);
+    let body = json!({ "version": "4", "alerts": [] });
+    assert_eq!(reader.post("/alertmanager", body).await.status, 403);
     stack.stop().await;
 }
 

@@ -36,6 +36,9 @@ const PACKAGES: &[Package] = &[
     package("prometheus", || {
         find_program("promtool").is_some() && find_program("prometheus").is_some()
     }),
+    package("prometheus-alertmanager", || {
+        find_program("prometheus-alertmanager").is_some()
+    }),
     // For systemd-analyze, which checks the units.
     package("systemd", || find_program("systemd-analyze").is_some()),
     // Checks the compose file; no daemon of Docker's is needed.

@@ -100,6 +100,7 @@ fn refusal_head(refusal: &Refusal) -> Head {
         Refusal::StaleGeneration { .. } => (409, "Stale generation"),
         Refusal::StaleObservation { .. } => (409, "Stale observation"),
         Refusal::TooManySources { .. } => (409, "Too many sources"),
+        Refusal::TooManyConditions { .. } => (409, "Too many conditions"),
         Refusal::SourceUnknown { .. } => (404, "Not found"),
         Refusal::IdentityInUse { .. } => (409, "Host is in use"),
         Refusal::OperationLive { .. } => (409, "Operation is live"),

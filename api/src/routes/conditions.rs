@@ -61,7 +61,7 @@ pub(crate) async fn report(
     });
     let state = call
         .engine
-        .report_conditions(&id, &source, conditions.collect(), &by)
+        .report_conditions(&id, &source, (conditions.collect(), None), &by)
         .await?;
     hosts::answer(&call, &state.host.id.to_string(), HttpResponse::Ok()).await
 }

@@ -1,6 +1,7 @@
 //! The paths, one file each.
 
 pub(crate) mod again;
+pub(crate) mod alertmanager;
 pub(crate) mod audit;
 pub(crate) mod bulk;
 pub(crate) mod conditions;
@@ -103,6 +104,11 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
             at("/bulk/failure-states")
                 .app_data(web::PayloadConfig::new(bulk::MAX_BODY_BYTES))
                 .route(web::put().to(bulk::failure_states::report)),
+        )
+        .service(
+            at("/alertmanager")
+                .app_data(web::PayloadConfig::new(alertmanager::MAX_BODY_BYTES))
+                .route(web::post().to(alertmanager::report)),
         )
         .service(at("/hosts/{id}/failure-state").route(web::put().to(failure_state::report)))
         .service(at("/hosts/{id}/conditions").route(web::put().to(conditions::report)))

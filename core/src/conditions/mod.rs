@@ -119,18 +119,24 @@ impl Conditions {
         self.by_source.is_empty() && !self.is_forgotten
     }
 
+    /// How many a source has.
+    pub(crate) fn of(&self, source: &str) -> usize {
+        self.by_source.get(source).map_or(0, BTreeMap::len)
+    }
+
     /// Whether there is room for a source of this name.
     pub(crate) fn takes(&self, source: &str) -> bool {
         self.by_source.len() < MAX_CONDITION_SOURCES || self.by_source.contains_key(source)
     }
 
-    /// Takes all conditions that a source has of the host now; those that it does not name are no more. `true` if something has changed.
+    /// Takes the conditions that a source has of the host now. Those that it does not report are no more, or, where it says which are `over`, stay but for
+    /// these. `true` if something has changed.
     ///
     /// What a source says first of a host that was restored is taken for what was there before, and answered.
     pub(crate) fn take(
         &mut self,
         source: &str,
-        reported: Vec<ReportedCondition>,
+        (reported, over): (Vec<ReportedCondition>, Option<Vec<String>>),
         generation: Generation,
         now: Timestamp,
     ) -> bool {
@@ -138,7 +144,13 @@ impl Conditions {
         let is_old = before.is_none() && self.is_forgotten;
         let begun_in = if is_old { None } else { Some(generation) };
         let known = before.cloned().unwrap_or_default();
-        let after: BTreeMap<String, Condition> = reported
+        let stay = over.map(|over| {
+            known
+                .clone()
+                .into_iter()
+                .filter(move |(name, _)| !over.contains(name))
+        });
+        let new: BTreeMap<String, Condition> = reported
             .into_iter()
             .map(|new| {
                 let condition = match known.get(&new.name).filter(|known| known.status == new.status) {
@@ -157,6 +169,7 @@ impl Conditions {
                 (new.name, condition)
             })
             .collect();
+        let after: BTreeMap<_, _> = stay.into_iter().flatten().chain(new).collect();
         if before == Some(&after) || (before.is_none() && after.is_empty()) {
             return false;
         }

@@ -4,18 +4,19 @@ use serde_json::{Value, json};
 
 use crate::guard::{Guard, on};
 use crate::{
-    Condition, ConditionAction, ConditionRule, EventKind, Host, HostState, OperationKind, OperationStatus,
-    Refusal, Reply, ReportedCondition, Timestamp,
+    Condition, ConditionAction, ConditionRule, EventKind, Host, HostState, MAX_CONDITIONS, OperationKind,
+    OperationStatus, Refusal, Reply, ReportedCondition, Timestamp,
 };
 
 use super::Draft;
 use super::draft::after_s;
 
-/// Takes all conditions that a source has of the host now.
+/// Takes the conditions that a source has of the host now: all of them, or what is new and which are over.
 pub(super) fn report(
     draft: &mut Draft,
     source: String,
     reported: Vec<ReportedCondition>,
+    over: Option<Vec<String>>,
 ) -> Result<Reply, Refusal> {
     if !draft.state.host.conditions.takes(&source) {
         return Err(Refusal::TooManySources { source_name: source });
@@ -27,9 +28,12 @@ pub(super) fn report(
         .state
         .host
         .conditions
-        .take(&source, reported, generation, now);
+        .take(&source, (reported, over), generation, now);
     if !is_changed {
         return Ok(Reply::AlreadySo);
+    }
+    if draft.state.host.conditions.of(&source) > MAX_CONDITIONS {
+        return Err(Refusal::TooManyConditions { source_name: source });
     }
     let stood = before
         .iter()

@@ -147,7 +147,11 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             actor,
         } => retry::retry(draft, operation_id, &reason, &actor)?,
         Input::FailureState { operation_id, report } => failure_state::report(draft, operation_id, report)?,
-        Input::Conditions { source, conditions } => conditions::report(draft, source, conditions)?,
+        Input::Conditions {
+            source,
+            conditions,
+            over,
+        } => conditions::report(draft, source, conditions, over)?,
         Input::ForgetSource {
             source,
             reason,

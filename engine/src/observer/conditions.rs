@@ -46,7 +46,10 @@ impl Conditions {
         for (host, said) in new.into_iter().take(TOLD_AT_ONCE) {
             let by = Context::own(source);
             let id = host.id.to_string();
-            match engine.report_conditions(&id, source, said.to_vec(), &by).await {
+            match engine
+                .report_conditions(&id, source, (said.to_vec(), None), &by)
+                .await
+            {
                 Ok(_) => drop(self.told.insert(host.known_as.clone(), said)),
                 Err(error) => {
                     tracing::warn!(host = host.name, error = %error_chain(&error), "the conditions of a host could not be taken down");

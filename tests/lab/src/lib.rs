@@ -53,7 +53,7 @@ pub use openstack::{
 pub use pacemaker::Fencer;
 pub use postgres::PostgreSql;
 pub use programs::{POSTGRESQL_PROGRAMS, find_postgresql, find_program, rabbitmq_folder};
-pub use prometheus::Prometheus;
+pub use prometheus::{Alertmanager, Prometheus};
 pub use rabbitmq::RabbitMq;
 pub use redfish::{REDFISH_PASSWORD, REDFISH_USER, Redfish};
 pub use rope::Rope;

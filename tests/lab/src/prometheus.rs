@@ -1,4 +1,4 @@
-//! A real Prometheus whose series a test sets.
+//! A real Prometheus whose series a test sets, and a real Alertmanager that it tells.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -28,13 +28,24 @@ impl Prometheus {
     /// # Errors
     /// It is not installed, or does not answer within a minute.
     pub fn start() -> Result<Self, LabError> {
+        Self::telling(None)
+    }
+
+    /// Starts it, with an Alertmanager that it tells of the alert `RaidDegraded`: of each series `raid_degraded` above 0.
+    ///
+    /// # Errors
+    /// Those of [`Prometheus::start`].
+    pub fn telling(alertmanager: Option<&Alertmanager>) -> Result<Self, LabError> {
         let program = find_program("prometheus").ok_or(LabError::Missing {
             program: "prometheus",
             package: "prometheus",
         })?;
         let home = Home::new("prometheus")?;
         let port = free_tcp_port()?;
-        home.write("prometheus.yml", &configuration(port))?;
+        home.write(
+            "prometheus.yml",
+            &configuration(port, alertmanager.map(|told| told.port)),
+        )?;
         home.write(RULES, &rules(&[]))?;
         home.make_folder("data")?;
         let log = home.join("prometheus.log");
@@ -90,11 +101,14 @@ impl Drop for Prometheus {
     }
 }
 
-fn configuration(port: u16) -> String {
+fn configuration(port: u16, alertmanager: Option<u16>) -> String {
+    let told = alertmanager.map_or_else(String::new, |port| {
+        format!("alerting: {{alertmanagers: [{{static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]}}\n")
+    });
     format!(
         "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
          rule_files: [{RULES}]\n\
-         scrape_configs:\n  - job_name: prometheus\n    static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n"
+         scrape_configs:\n  - job_name: prometheus\n    static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n{told}"
     )
 }
 
@@ -108,5 +122,54 @@ fn rules(series: &[(&str, &str, &str)]) -> String {
             "      - {{record: {name}, expr: '{expression}', labels: {{host: '{host}'}}}}"
         );
     }
+    text += "      - {alert: RaidDegraded, expr: 'raid_degraded > 0', annotations: {summary: 'a disk of the RAID has failed'}}\n";
     text
+}
+
+/// An Alertmanager on a loopback port of its own that tells one receiver at once, and again when an alert is over.
+#[derive(Debug)]
+pub struct Alertmanager {
+    /// Kept, so that it runs.
+    _leash: Leash,
+    port: u16,
+    _home: Home,
+}
+
+impl Alertmanager {
+    /// Starts it: it calls this URL with this bearer token.
+    ///
+    /// # Errors
+    /// It is not installed, or does not answer within a minute.
+    pub fn start(receiver: &str, token: &str) -> Result<Self, LabError> {
+        let program = find_program("prometheus-alertmanager").ok_or(LabError::Missing {
+            program: "prometheus-alertmanager",
+            package: "prometheus-alertmanager",
+        })?;
+        let home = Home::new("alertmanager")?;
+        let port = free_tcp_port()?;
+        let call =
+            format!("{{url: '{receiver}', http_config: {{authorization: {{credentials: '{token}'}}}}}}");
+        let configuration = format!(
+            "route: {{receiver: ringfence, group_by: [alertname], group_wait: 1s, group_interval: 1s, repeat_interval: 1h}}\n\
+             receivers:\n  - {{name: ringfence, webhook_configs: [{call}]}}\n"
+        );
+        home.write("alertmanager.yml", &configuration)?;
+        home.make_folder("data")?;
+        let log = home.join("alertmanager.log");
+        let leash = Leash::start(Start {
+            arguments: vec![
+                format!("--config.file={}", home.text("alertmanager.yml")),
+                format!("--storage.path={}", home.text("data")),
+                format!("--web.listen-address=127.0.0.1:{port}"),
+                "--cluster.listen-address=".to_owned(),
+            ],
+            ..Start::new(&program, &log, home.path())
+        })?;
+        wait_ready("alertmanager", &leash, &log, READY_LIMIT, || is_open(port))?;
+        Ok(Self {
+            _leash: leash,
+            port,
+            _home: home,
+        })
+    }
 }

@@ -27,7 +27,7 @@ proptest! {
         // Conditions that spare the host end.
         let sources: BTreeSet<String> = world.state.host.conditions.iter().map(|(source, ..)| source.to_owned()).collect();
         for source in sources {
-            let _ = world.give(Input::Conditions { source, conditions: Vec::new() });
+            let _ = world.give(Input::Conditions { source, conditions: Vec::new(), over: None });
         }
         world.tick();
         let began_at = world.now;

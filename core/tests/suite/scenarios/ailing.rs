@@ -47,6 +47,7 @@ fn says(world: &mut World, conditions: Vec<ReportedCondition>) -> Reply {
     let input = Input::Conditions {
         source: "npd".to_owned(),
         conditions,
+        over: None,
     };
     world.give(input).unwrap()
 }
@@ -270,18 +271,54 @@ fn what_a_dead_host_has_said_last_is_no_sign_of_life() {
 }
 
 #[test]
+fn a_source_that_says_what_is_over_lets_its_other_conditions_stay() {
+    let mut world = up_under(ConditionAction::Report);
+    let mut say = |names: &[&str], over: Option<&[&str]>| {
+        let conditions = names.iter().map(|name| condition(name, ConditionStatus::True));
+        let over = over.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let input = Input::Conditions {
+            source: "alerts".to_owned(),
+            conditions: conditions.collect(),
+            over,
+        };
+        let reply = world.give(input);
+        let known = world
+            .state
+            .host
+            .conditions
+            .iter()
+            .map(|(_, name, _)| name.to_owned());
+        reply.map(|reply| (reply, known.collect::<Vec<_>>()))
+    };
+    let known = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(say(&["A", "B"], Some(&[])), Ok((Reply::Done, known(&["A", "B"]))));
+    assert_eq!(say(&["C"], Some(&["A"])), Ok((Reply::Done, known(&["B", "C"]))));
+    assert_eq!(say(&[], Some(&["A"])), Ok((Reply::AlreadySo, known(&["B", "C"]))));
+    let many: Vec<String> = (0..63).map(|number| format!("D{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let refused = say(&many, Some(&[]));
+    assert!(
+        matches!(refused, Err(Refusal::TooManyConditions { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(say(&["E"], None), Ok((Reply::Done, known(&["E"]))));
+}
+
+#[test]
 fn too_many_sources_of_conditions_are_refused() {
     let mut world = up_under(ConditionAction::Report);
     for number in 0..8 {
         let input = Input::Conditions {
             source: format!("source-{number}"),
             conditions: vec![condition("KernelDeadlock", ConditionStatus::False)],
+            over: None,
         };
         assert_eq!(world.give(input), Ok(Reply::Done));
     }
     let more = Input::Conditions {
         source: "one more".to_owned(),
         conditions: vec![condition("KernelDeadlock", ConditionStatus::False)],
+        over: None,
     };
     assert!(world.give(more).is_err());
 }

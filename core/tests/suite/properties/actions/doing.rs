@@ -36,6 +36,7 @@ pub fn act(world: &mut World, action: &Action) {
             let input = Input::Conditions {
                 source: "detector".to_owned(),
                 conditions: vec![condition],
+                over: None,
             };
             drop(world.give(input));
         }
