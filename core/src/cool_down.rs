@@ -14,22 +14,18 @@ pub fn last_unrest(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let quiet = TimeDelta::seconds(i64::from(quiet_s));
-    let mut since: Vec<Timestamp> = changes
-        .iter()
-        .copied()
-        .filter(|at| *at > braked_at && *at <= now)
-        .collect();
+    // One that is ahead of the clock was before the clock was set back: it may have been a moment ago.
+    let since = changes.iter().filter(|at| **at > braked_at);
+    let mut since: Vec<Timestamp> = since.map(|at| (*at).min(now)).collect();
     since.sort_unstable();
     let mut last = braked_at;
-    for at in since.into_iter().chain([now]) {
+    for at in since {
         if at - last >= quiet {
             return None;
         }
-        if at < now {
-            last = at;
-        }
+        last = at;
     }
-    Some(last)
+    (now - last < quiet).then_some(last)
 }
 
 /// Holds an automatic fence while the segment is not quiet.
@@ -79,8 +75,9 @@ mod tests {
         is(&[150], 160, Some(150));
         is(&[150], 209, Some(150));
         is(&[150], 210, None);
-        // What came before the brake held, and what is ahead of the clock, counts for nothing.
-        is(&[50, 400], 160, None);
+        // What came before the brake held counts for nothing, and what is ahead of the clock may have come now.
+        is(&[50], 160, None);
+        is(&[400], 150, Some(150));
     }
 
     #[test]

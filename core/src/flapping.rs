@@ -75,6 +75,12 @@ impl Flapping {
         begins
     }
 
+    /// No moment lies after `now`.
+    pub(crate) fn adjust(&mut self, now: Timestamp) {
+        let moments = self.fenced_at.iter_mut().chain(&mut self.quarantined_at);
+        moments.for_each(|at| *at = (*at).min(now));
+    }
+
     /// A person takes it back. `true` if it was in quarantine.
     pub(crate) fn release(&mut self) -> bool {
         let was_there = self.quarantined_at.take().is_some();

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::opinions::COUNTS_S;
 use crate::{
     Attempt, AttemptId, FailureState, FencingKind, FrozenMethod, Generation, Held, Host, HostId, Movable,
     OperationId, Permit, PlatformHost, Proof, SegmentPolicy, StepKind, SufficientSet, Task, TaskStatus,
@@ -153,10 +155,10 @@ pub struct FenceWork {
     /// The safeguards that hold it, where they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// The number of its step before which the safeguards were looked at last.
-    #[serde(default, skip_serializing_if = "is_first")]
-    pub looked_before: usize,
-    /// It waits between two steps to hear what others say.
+    /// Until when its next step may begin by what others have said; the step uses it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_until: Option<Timestamp>,
+    /// It waits before a step to hear what others say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Asks>,
     /// It has begun by itself, and a person has wanted it since: no safeguard holds it any more.
@@ -167,18 +169,11 @@ pub struct FenceWork {
     pub permits: Vec<Permit>,
 }
 
-/// What a fence that has begun by itself waits for between two steps.
+/// What a fence that has begun by itself waits for before a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asks {
-    /// The number of the step before which others are asked.
-    pub before: usize,
-    /// Since when.
+    /// Since when: what was asked before then counts for nothing.
     pub since: Timestamp,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_first(step: &usize) -> bool {
-    *step == 0
 }
 
 impl FenceWork {
@@ -191,10 +186,23 @@ impl FenceWork {
             cause: Cause::Request,
             is_held_by_brake: false,
             held: None,
-            looked_before: 0,
+            allowed_until: None,
             asks: None,
             is_wanted: false,
             permits: Vec::new(),
+        }
+    }
+
+    /// No moment of the past lies after `now`, and what others have said counts no longer than it would if it was said now.
+    pub(crate) fn adjust(&mut self, now: Timestamp) {
+        let last = now + TimeDelta::seconds(COUNTS_S);
+        self.allowed_until = self.allowed_until.map(|until| until.min(last));
+        if let Some(asks) = &mut self.asks {
+            asks.since = asks.since.min(now);
+        }
+        if let Some(held) = &mut self.held {
+            held.since = held.since.min(now);
+            held.looked_at = held.looked_at.min(now);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::TimeDelta;
+
 use crate::{Answer, CephSurvey, Permit, Ruling, Safeguard, SegmentPolicy, Timestamp, Verdict};
 
 /// Seconds for which an answer counts.
@@ -63,6 +65,11 @@ impl Opinions {
         let asked_at = self.asked_at.filter(|_| self.are_fresh(now));
         let of_one = |fsid: &str| Permit::of_ceph(fsid, asked_at.unwrap_or(now), now);
         cephs.into_iter().flat_map(of_one).collect()
+    }
+
+    /// Until when they count.
+    pub(crate) fn count_until(&self, now: Timestamp) -> Timestamp {
+        self.asked_at.unwrap_or(now) + TimeDelta::seconds(COUNTS_S)
     }
 
     fn are_fresh(&self, now: Timestamp) -> bool {

@@ -131,6 +131,7 @@ impl SegmentDraft {
         in_policy["fencing"]["per_minute"] = json!(fencing.per_minute);
         in_policy["fencing"]["quiet_s"] = json!(fencing.quiet_s);
         in_policy["fencing"]["ceph"] = json!(fencing.ceph);
+        in_policy["fencing"]["queries"] = json!(fencing.queries);
         in_policy["evacuation"]["per_second"] = json!(evacuation.per_second);
         whole
     }

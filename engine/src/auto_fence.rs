@@ -77,10 +77,12 @@ impl Engine {
         Ok(())
     }
 
+    /// The policy may have changed while others were asked: what is counted is counted by the present one.
     async fn look_again(&self, state: &HostState, opinions: Opinions) -> Result<(), EngineError> {
-        let around = self.around(state).await?;
+        let seen = self.see(&state.host.id.to_string()).await?;
+        let around = self.around(&seen.state).await?;
         let by = Context::own("ringfence");
-        self.apply(state.host.id, Input::LookAgain { around, opinions }, &by)
+        self.apply(seen, Input::LookAgain { around, opinions }, &by)
             .await?;
         Ok(())
     }

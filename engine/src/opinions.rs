@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use ringfence_bus::{DeviceReply, DeviceRequest, QueryRequest, SurveyRequest};
 use ringfence_core::{
     Answer, Cause, CephSurvey, FrozenMethod, Host, HostId, HostState, Method, Observation, ObservedState,
-    Opinions, Question, error_chain, value_of,
+    Operation, Opinions, Question, error_chain, value_of,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -165,7 +165,7 @@ impl Engine {
             host_id: host.id,
             segment: segment.name,
             zone: host.zone.clone(),
-            cause: Cause::of_automatic(host),
+            cause: cause_of(state),
             failure_state: host.failure_state,
             failure_since: host.failure_since,
             gone: gone.iter().map(|host| host.name.clone()).collect(),
@@ -245,6 +245,13 @@ impl Engine {
             .and_then(|frozen| value_of(&frozen.parameters, "host"));
         own.unwrap_or_else(|| host.known_as()).to_owned()
     }
+}
+
+/// That of the live fence, or of the one that would begin.
+fn cause_of(state: &HostState) -> Cause {
+    let live = state.operation.as_ref().filter(|live| live.status.is_live());
+    let known = live.and_then(Operation::fence).map(|fence| fence.cause);
+    known.unwrap_or_else(|| Cause::of_automatic(&state.host))
 }
 
 /// What a query said, and who asked.

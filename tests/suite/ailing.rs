@@ -223,10 +223,10 @@ async fn what_an_alertmanager_does_not_name_stays_and_what_it_cannot_mean_is_tol
         .map(|one| one["why"].as_str().unwrap())
         .collect();
     assert_eq!(why.len(), 3, "{answer}");
-    assert!(why[0].starts_with("alertname is \"A B\"; "), "{answer}");
+    assert!(why[0].starts_with("alertname: is \"A B\"; "), "{answer}");
     assert_eq!(
         why[1..],
-        ["it has no label \"instance\"", "host \"h9\" is not known"],
+        ["it has no label \"instance\"", "there is no host \"h9\""],
         "{answer}"
     );
 

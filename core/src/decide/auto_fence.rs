@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::guard::{Guard, on};
 use crate::{
     Cause, Condition, EventKind, FenceWork, FrozenPlan, Neighbourhood, Operation, OperationId,
-    OperationStatus, Opinions, Permit, Reply, Safeguard, SufficientSet, Work, fence_due,
+    OperationStatus, Opinions, Reply, Safeguard, SufficientSet, Work, fence_due,
 };
 
 use super::conditions::unanswered;
@@ -42,12 +42,11 @@ pub(super) fn auto_fence(
         .any(|ruling| matches!(ruling.safeguard, Safeguard::Suspension | Safeguard::Condition));
     let brake = brake(draft, around).filter(|_| !is_left_alone);
     let is_free = brake.is_none() && holding.is_empty();
-    let permits = if is_free {
-        held::permits(draft, opinions)
-    } else {
-        Vec::new()
-    };
-    let operation = new_operation(draft, id, resolved, (cause, permits));
+    let mut operation = new_operation(draft, id, resolved, cause);
+    if is_free && let Work::Fence(fence) = &mut operation.work {
+        fence.permits = held::permits(draft, opinions);
+        fence.allowed_until = Some(opinions.count_until(draft.now));
+    }
     fence::supersede(draft);
     draft.begin(operation);
     if let Some(why) = brake {
@@ -65,19 +64,13 @@ pub(super) fn brake(draft: &Draft, around: Neighbourhood) -> Option<String> {
 }
 
 /// Without a plan, the host's own watchdog or a person can prove it still.
-fn new_operation(
-    draft: &Draft,
-    id: OperationId,
-    resolved: Resolved,
-    (cause, permits): (Cause, Vec<Permit>),
-) -> Operation {
+fn new_operation(draft: &Draft, id: OperationId, resolved: Resolved, cause: Cause) -> Operation {
     let mut operation = match resolved.plan {
         Ok(plan) => fence::new_operation(draft, id, plan, reason(draft), BY),
         Err(fault) => without_plan(draft, id, &fault, resolved.sufficient_sets),
     };
     if let Work::Fence(fence) = &mut operation.work {
         fence.cause = cause;
-        fence.permits = permits;
     }
     operation
 }
@@ -127,6 +120,7 @@ pub(super) fn ask(draft: &mut Draft, brake: &str) {
     }
     draft.state.host.braked_at = Some(draft.now);
     operation.status = OperationStatus::NeedsOperator;
+    operation.updated_at = draft.now;
     operation.detail =
         format!("{brake}; look why, then retry this operation to fence the host, or cancel it");
     let data = json!({

@@ -2,7 +2,7 @@
 //! that lies ahead is taken for evidence. If it goes forward, what was under way is not taken to be over because of that.
 
 use crate::guard::{Guard, on};
-use crate::{AttemptStatus, Ended, Host, InFlight, Operation, Proof, Timestamp};
+use crate::{AttemptStatus, Ended, Host, InFlight, Operation, Proof, Timestamp, Work};
 
 use super::draft::{after_ms, after_s};
 use super::{CLAIM_WINDOW_S, DEADLINE_GRACE_MS, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S};
@@ -35,6 +35,8 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     host.failure_observed_at = host.failure_observed_at.map(|at| at.min(now));
     host.sources.adjust(now);
     host.conditions.adjust(now);
+    host.flapping.adjust(now);
+    host.braked_at = host.braked_at.map(|at| at.min(now));
     host.released_at = host.released_at.map(|at| at.min(now + CLOCKS_APART));
     host.last_off_at = host.last_off_at.map(|at| at.min(now + CLOCKS_APART));
     if let Some(fence) = &mut host.fence {
@@ -84,6 +86,9 @@ fn adjust_operation(operation: &mut Operation, set_at: Option<Timestamp>, now: T
         .for_each(|proof| adjust_proof(proof, set_at, now));
     let last_restart = after_s(now, operation.policy.restart_delay_s);
     operation.restart_at = operation.restart_at.map(|at| at.min(last_restart));
+    if let Work::Fence(fence) = &mut operation.work {
+        fence.adjust(now);
+    }
     if let Some(evacuation) = operation.evacuation_mut() {
         evacuation.held_since = evacuation.held_since.map(|at| at.min(now));
     }

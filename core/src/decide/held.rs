@@ -6,7 +6,7 @@ use crate::guard::{Guard, on};
 use crate::safeguard::{LOOK_AGAIN_S, rulings};
 use crate::{
     Asks, Cause, EventKind, FenceWork, Held, Neighbourhood, Operation, OperationStatus, Opinions, Permit,
-    Reply, Ruling, Timestamp, Work,
+    Reply, Ruling, Safeguard, Timestamp, Work,
 };
 
 use super::draft::{after_ms, after_s};
@@ -97,7 +97,13 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Op
     let Some(fence) = draft.live().and_then(Operation::fence) else {
         return Reply::AlreadySo;
     };
-    let (cause, is_midway) = (fence.cause, fence.asks.is_some());
+    let (cause, asks) = (fence.cause, fence.asks);
+    let is_midway = asks.is_some();
+    let is_late = |asks: Asks| opinions.asked_at.is_none_or(|at| at < asks.since);
+    if draft.state.policy.fencing.asks_others() && asks.is_some_and(is_late) {
+        // It was asked before the step was due, by another engine perhaps.
+        return Reply::AlreadySo;
+    }
     if !draft.state.policy.fencing.automatic && !is_midway {
         draft.end(
             OperationStatus::Cancelled,
@@ -110,7 +116,8 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Op
     if is_midway {
         // It has begun: what held its beginning holds it no more.
         let is_fenced = draft.state.host.current_fence().is_some();
-        by.retain(|ruling| ruling.safeguard.is_asked() && !is_fenced);
+        let stands_still = |ruling: &Ruling| ruling.safeguard == Safeguard::Suspension;
+        by.retain(|ruling| (ruling.safeguard.is_asked() || stands_still(ruling)) && !is_fenced);
     }
     let is_held = draft.live().is_some_and(Operation::is_held);
     if !by.is_empty() && is_held {
@@ -118,23 +125,25 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Op
     } else if !by.is_empty() {
         hold(draft, by);
     } else if is_midway {
-        go_on_with_next(draft, is_held);
+        go_on_with_next(draft, opinions, is_held);
     } else if let Some(why) = auto_fence::brake(draft, around) {
         set_held(draft, None);
         auto_fence::ask(draft, &why);
     } else {
         let taken = permits(draft, opinions);
+        let until = opinions.count_until(draft.now);
         if let Some(fence) = fence_of(draft) {
             fence.permits = taken;
+            fence.allowed_until = Some(until);
         }
         release(draft);
     }
     Reply::Done
 }
 
-/// Whether a fence that has begun by itself has to wait before this step: others are asked before each, for what they say may have changed. A host that is FENCED is not
-/// waited for: its workloads may be started elsewhere by then.
-pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation, step: usize) -> bool {
+/// Whether a fence that has begun by itself has to wait before its next step: others are asked before each, for what they say may have changed. A host that is FENCED is
+/// not waited for: its workloads may be started elsewhere by then.
+pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation) -> bool {
     let now = draft.now;
     let is_bound = draft.state.policy.fencing.asks_others()
         && draft.state.host.current_fence().is_none()
@@ -142,16 +151,15 @@ pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation, step: usi
     let Work::Fence(fence) = &mut operation.work else {
         return false;
     };
-    if !is_bound || fence.cause == Cause::Request || fence.is_wanted || fence.looked_before >= step {
+    let is_allowed = fence.allowed_until.take().is_some_and(|until| now <= until);
+    if !is_bound || fence.cause == Cause::Request || fence.is_wanted || is_allowed {
         fence.asks = None;
         return false;
     }
-    let asks = *fence.asks.get_or_insert(Asks {
-        before: step,
-        since: now,
-    });
+    let is_new = fence.asks.is_none();
+    fence.asks.get_or_insert(Asks { since: now });
     "waiting for what others say before its next step".clone_into(&mut operation.detail);
-    draft.wake(if asks.since == now {
+    draft.wake(if is_new {
         now
     } else {
         after_ms(now, AUTO_FENCE_AGAIN_MS)
@@ -168,11 +176,11 @@ pub(super) fn wanted(draft: &mut Draft) {
 }
 
 /// What others say does not hold its next step.
-fn go_on_with_next(draft: &mut Draft, is_held: bool) {
-    if let Some(fence) = fence_of(draft)
-        && let Some(asks) = fence.asks.take()
-    {
-        fence.looked_before = asks.before;
+fn go_on_with_next(draft: &mut Draft, opinions: &Opinions, is_held: bool) {
+    let until = opinions.count_until(draft.now);
+    if let Some(fence) = fence_of(draft) {
+        fence.asks = None;
+        fence.allowed_until = Some(until);
     }
     if is_held {
         release(draft);

@@ -25,7 +25,7 @@ pub(super) fn rejoin(
     match draft.live() {
         Some(live) if live.kind() == OperationKind::Rejoin => {
             let id = live.id;
-            end_quarantine(draft, &reason, actor);
+            end_quarantine(draft, &reason, &actor.name);
             if boot_confirmed {
                 confirm_boot(draft, &reason, actor);
             }
@@ -45,7 +45,7 @@ pub(super) fn rejoin(
     if host.fence.is_none() && host.applied.is_empty() {
         return Ok(Reply::AlreadySo);
     }
-    end_quarantine(draft, &reason, actor);
+    end_quarantine(draft, &reason, &actor.name);
     let operation = new_operation(draft, operation_id, reason, &actor.name, boot_confirmed);
     draft.begin(operation);
     // The person who asks for the rejoin may have plugged the host in by hand just now.
@@ -56,9 +56,9 @@ pub(super) fn rejoin(
     Ok(Reply::Started(operation_id))
 }
 
-fn end_quarantine(draft: &mut Draft, reason: &str, actor: &Actor) {
+fn end_quarantine(draft: &mut Draft, reason: &str, by: &str) {
     if draft.state.host.flapping.release() {
-        let data = json!({ "by": actor.name, "reason": reason });
+        let data = json!({ "by": by, "reason": reason });
         draft.event(EventKind::HostQuarantineEnded, data);
     }
 }
@@ -101,18 +101,18 @@ fn is_only_isolated(host: &Host) -> bool {
     is_isolated && host.fence.is_none() && host.applied.fencing.is_empty()
 }
 
+/// Who takes a host back without being asked.
+const BY: &str = "ringfence";
+
 /// Begins it, if it is due.
 pub(super) fn by_itself(draft: &mut Draft, operation_id: OperationId) {
     if !is_due(draft) || !pause::may_begin_by_itself(draft) {
         return;
     }
-    let operation = new_operation(
-        draft,
-        operation_id,
-        "the host is UP again".to_owned(),
-        "ringfence",
-        false,
-    );
+    // A quarantine that was there ends where its segment has no rule for it any more.
+    let reason = "the host is UP again";
+    end_quarantine(draft, reason, BY);
+    let operation = new_operation(draft, operation_id, reason.to_owned(), BY, false);
     draft.begin(operation);
 }
 

@@ -77,7 +77,7 @@ pub(super) fn restart(draft: &mut Draft, why: &str) {
     if let Work::Fence(fence) = &mut operation.work {
         fence.is_held_by_brake = false;
         fence.held = None;
-        fence.looked_before = 0;
+        fence.allowed_until = None;
         fence.asks = None;
     }
     why.clone_into(&mut operation.detail);

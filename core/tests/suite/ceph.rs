@@ -446,7 +446,7 @@ fn a_step_with_a_delay_asks_when_its_time_has_come() {
     say(&mut world, sick());
     world.pass(35_000);
     assert!(
-        live(&world).detail.contains("was not asked within 30 s"),
+        live(&world).detail.contains("waiting for what others say"),
         "{}",
         live(&world).detail
     );

@@ -55,7 +55,7 @@ fn work(p: &mut Packer, work: &Work) {
             is_held_by_brake,
             held,
             // There is one host, and no others are asked about it.
-            looked_before: _,
+            allowed_until: _,
             asks: _,
             is_wanted: _,
             permits: _,

@@ -159,6 +159,8 @@ async fn what_a_real_prometheus_cannot_tell_is_an_error() {
 #[tokio::test]
 async fn an_answer_of_something_else_is_no_answer_of_a_prometheus() {
     let partial = json!({ "status": "success", "warnings": ["store b is unavailable"], "data": { "resultType": "vector", "result": [] } });
+    let unnamed =
+        json!({ "status": "success", "isPartial": true, "data": { "resultType": "vector", "result": [] } });
     for (answer, words) in [
         (
             Answer::new(200, json!({ "hello": "world" })),
@@ -174,6 +176,7 @@ async fn an_answer_of_something_else_is_no_answer_of_a_prometheus() {
             "it does not answer as a Prometheus does: HTTP 302",
         ),
         (Answer::new(200, partial), "it warns: store b is unavailable"),
+        (Answer::new(200, unnamed), "its answer is partial"),
         (
             Answer::new(
                 503,

@@ -63,12 +63,6 @@ fn next_stage(operation: &Operation) -> Option<usize> {
     found.map(|(index, _)| index)
 }
 
-/// Whether a step of a fence comes after another one, and has to be allowed anew.
-fn comes_later(operation: &Operation, index: usize) -> bool {
-    let has_begun = |stage: &Stage| stage.started_at.is_some() && !fence::isolates(stage);
-    operation.kind() == OperationKind::Fence && operation.stages[..index].iter().any(has_begun)
-}
-
 fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize, is_in_order: bool) -> Stages {
     if let Some(why) = failed_before(operation, index) {
         return Stages::Stuck(why);
@@ -79,7 +73,7 @@ fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usize, is_in_o
             Wait::GiveUp(why) => return Stages::Stuck(why),
             Wait::Ready => {}
         }
-        if is_in_order && comes_later(operation, index) && held::asks_first(draft, operation, index) {
+        if is_in_order && held::asks_first(draft, operation) {
             return Stages::Busy;
         }
         if operation.kind() == OperationKind::Rejoin && rejoin::is_after_unfencing(&operation.stages[index]) {

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 use proptest::sample::select;
 use ringfence_core::*;
-use ringfence_world::World;
 use ringfence_world::plans::{self, plan, task};
+use ringfence_world::{Manner, World};
 
 const QUERIES: [&str; 2] = ["prometheus", "cmdb"];
 const COUNTS_S: i64 = 30;
@@ -21,6 +21,12 @@ enum Said {
 enum Action {
     /// An engine asks all queries.
     Ask([Said; 2]),
+    /// What an engine was told when it asked so many times before comes late.
+    Late(usize),
+    Suspend,
+    Resume,
+    /// The devices refuse what they are told, or do it again.
+    Refuse(bool),
     Pass(u16),
     FallSilent,
     ComeBack,
@@ -44,6 +50,10 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         6 => [said(), said()].prop_map(Action::Ask),
         8 => (0..20_000_u16).prop_map(Action::Pass),
+        2 => (1..4_usize).prop_map(Action::Late),
+        1 => Just(Action::Suspend),
+        1 => Just(Action::Resume),
+        2 => any::<bool>().prop_map(Action::Refuse),
         4 => Just(Action::FallSilent),
         2 => Just(Action::ComeBack),
         6 => Just(Action::Work),
@@ -53,15 +63,22 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+#[derive(Clone, Debug)]
+struct Asked {
+    at: Timestamp,
+    known_at: Timestamp,
+    said: [Said; 2],
+}
+
 /// One host whose plan has three steps, the last of which suffices.
 struct Queried {
     world: World,
-    /// What was said, and when.
-    asked: Vec<(Timestamp, [Said; 2])>,
+    /// What was said to questions of which moment, and when a decision could know.
+    asked: Vec<Asked>,
     /// Operations that a person has wanted.
     wanted: Vec<OperationId>,
-    /// Steps that have begun: each by its operation and its number.
-    begun: Vec<(OperationId, usize)>,
+    /// Steps that have begun, and when.
+    begun: Vec<(OperationId, usize, Timestamp)>,
     violation: Option<String>,
 }
 
@@ -74,6 +91,8 @@ impl Queried {
                 queries: QUERIES.map(str::to_owned).into(),
                 ..FencingPolicy::default()
             },
+            restarts: 1,
+            restart_delay_s: 45,
             ..plans::policy()
         };
         let step = |kind, method| vec![task(kind, &[&[method]])];
@@ -97,6 +116,14 @@ impl Queried {
 
     fn ask(&mut self, said: [Said; 2]) {
         let now = self.world.now;
+        self.tell(Asked {
+            at: now,
+            known_at: now,
+            said,
+        });
+    }
+
+    fn tell(&mut self, asked: Asked) {
         let answer = |said| match said {
             Said::Nothing => Err("no answer".to_owned()),
             said => Ok(Answer {
@@ -104,19 +131,34 @@ impl Queried {
                 reason: "so".to_owned(),
             }),
         };
-        let queries = QUERIES.map(str::to_owned).into_iter().zip(said.map(answer));
+        let queries = QUERIES.map(str::to_owned).into_iter().zip(asked.said.map(answer));
         self.world.opinions = Opinions {
-            asked_at: Some(now),
+            asked_at: Some(asked.at),
             queries: queries.collect(),
             ..Opinions::default()
         };
-        self.asked.push((now, said));
+        self.asked.push(asked);
     }
 
     fn act(&mut self, action: &Action) {
         let world = &mut self.world;
         match *action {
             Action::Ask(said) => self.ask(said),
+            Action::Late(ago) => {
+                let asked = self.asked.iter().rev().nth(ago).cloned();
+                let known_at = self.world.now;
+                asked
+                    .into_iter()
+                    .for_each(|asked| self.tell(Asked { known_at, ..asked }));
+            }
+            Action::Suspend => world.suspend(SuspensionScope::Host, None),
+            Action::Resume => world.resume(SuspensionScope::Host),
+            Action::Refuse(refuses) => {
+                let manner = if refuses { Manner::Refuses } else { Manner::Honest };
+                for device in ["switch", "array", "bmc"] {
+                    world.site.manners.insert(device.to_owned(), manner);
+                }
+            }
             Action::Pass(ms) => {
                 for _ in 0..ms / 500 {
                     self.world.pass(500);
@@ -162,29 +204,39 @@ impl Queried {
         };
         let is_fenced = self.world.is_fenced();
         for (number, stage) in live.stages.iter().enumerate() {
-            let mut attempts = stage.tasks.iter().flat_map(|task| &task.attempts);
-            let has_begun = attempts.any(|_| true);
-            if !has_begun || self.begun.contains(&(live.id, number)) {
+            let attempts = stage.tasks.iter().flat_map(|task| &task.attempts);
+            let is_told = attempts
+                .into_iter()
+                .any(|attempt| Some(attempt.started_at) >= stage.started_at);
+            let Some(started_at) = stage.started_at.filter(|_| is_told) else {
+                continue;
+            };
+            if self.begun.contains(&(live.id, number, started_at)) {
                 continue;
             }
-            self.begun.push((live.id, number));
+            self.begun.push((live.id, number, started_at));
             let is_own = live.kind() == OperationKind::Fence && !self.wanted.contains(&live.id);
             if is_own && !is_fenced {
-                self.judge(number);
+                self.judge(number, started_at);
             }
         }
     }
 
-    fn judge(&mut self, number: usize) {
-        let now = self.world.now;
+    fn judge(&mut self, number: usize, begun: Timestamp) {
         // A step begins with the next look of the clock after it was allowed.
-        let decided = now - TimeDelta::seconds(1);
-        let known = self.asked.iter().rposition(|(at, _)| *at <= decided);
+        let decided = begun - TimeDelta::seconds(1);
+        let known = self.asked.iter().rposition(|asked| asked.known_at <= decided);
         let mut last = self.asked[known.unwrap_or_default()..].iter();
-        let is_allowed =
-            last.any(|(at, said)| *said == [Said::Allow; 2] && decided - *at <= TimeDelta::seconds(COUNTS_S));
-        if !is_allowed {
-            self.violation = Some(format!("step {number} began at {now}, asked: {:?}", self.asked));
+        let is_allowed = last.any(|asked| {
+            asked.said == [Said::Allow; 2] && decided - asked.at <= TimeDelta::seconds(COUNTS_S)
+        });
+        // What was asked before the step before it began says nothing of this one.
+        let (id, ..) = self.begun[self.begun.len() - 1];
+        let mut of_this = self.begun.iter().rev().filter(|(of, ..)| *of == id);
+        let before = of_this.nth(1).map(|(_, _, at)| *at);
+        let is_anew = before.is_none_or(|before| self.asked.iter().any(|asked| asked.at >= before));
+        if !is_allowed || !is_anew {
+            self.violation = Some(format!("step {number} began at {begun}, asked: {:?}", self.asked));
         }
     }
 }

@@ -79,8 +79,10 @@ proptest! {
         actions in history(Truthfulness::Any),
     ) {
         let world = live_through(setting.world(), &actions);
-        let mut sick_since = None;
+        let mut sick_since: Option<Timestamp> = None;
         for (_, moment, decision) in decisions(&world) {
+            // By a clock that was set back, it counts from then on.
+            sick_since = sick_since.map(|since| since.min(moment.now));
             if let Input::Conditions { conditions, .. } = &moment.input {
                 let is_sick = conditions.iter().any(|one| one.status == ConditionStatus::True);
                 sick_since = is_sick.then(|| sick_since.unwrap_or(moment.now));

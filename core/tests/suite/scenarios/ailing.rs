@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use ringfence_core::{
     Cause, ConditionAction, ConditionRule, ConditionStatus, FailureState, FencingPolicy, Input,
-    OperationStatus, Reply, Report, ReportedCondition, SegmentPolicy, gates,
+    OperationStatus, Refusal, Reply, Report, ReportedCondition, SegmentPolicy, gates,
 };
 
 use super::{comes_back, falls_silent};

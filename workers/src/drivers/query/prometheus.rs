@@ -140,6 +140,9 @@ struct Printed {
     error: String,
     #[serde(default)]
     warnings: Vec<String>,
+    /// Of VictoriaMetrics, which does not warn.
+    #[serde(default, rename = "isPartial")]
+    is_partial: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -193,7 +196,7 @@ fn read(reply: &Reply) -> Result<Vec<Series>, WorkerError> {
     let Some(printed) = printed else {
         return Err(not_prometheus(reply));
     };
-    if printed.status != "success" {
+    if printed.status != "success" || !reply.status.is_success() {
         let said = format!("HTTP {}: {}", reply.status.as_u16(), printed.error);
         // The expression itself is wrong; other errors may pass.
         return Err(match reply.status.as_u16() {
@@ -204,6 +207,11 @@ fn read(reply: &Reply) -> Result<Vec<Series>, WorkerError> {
     // What answers for several servers leaves out those that do not answer, and says so.
     if let Some(warning) = printed.warnings.first() {
         return Err(WorkerError::unclear(format!("it warns: {warning}")));
+    }
+    if printed.is_partial {
+        return Err(WorkerError::unclear(
+            "its answer is partial: a storage did not answer",
+        ));
     }
     let data = printed.data.ok_or_else(|| not_prometheus(reply))?;
     if data.kind != "vector" {
