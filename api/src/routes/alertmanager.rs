@@ -221,11 +221,13 @@ async fn tell(
     match call.engine.report_conditions(&host, source, conditions, by).await {
         Ok(_) => Ok(None),
         // Said again, it would be refused again.
-        Err(error @ (EngineError::NotFound { .. } | EngineError::Refused(_))) => Ok(Some(Ignored {
-            alert: None,
-            host: Some(host),
-            why: error.to_string(),
-        })),
+        Err(error @ (EngineError::NotFound { .. } | EngineError::Refused(_) | EngineError::Invalid(_))) => {
+            Ok(Some(Ignored {
+                alert: None,
+                host: Some(host),
+                why: error.to_string(),
+            }))
+        }
         Err(error) => Err(error.into()),
     }
 }

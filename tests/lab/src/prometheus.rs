@@ -54,6 +54,8 @@ impl Prometheus {
                 format!("--config.file={}", home.text("prometheus.yml")),
                 format!("--storage.tsdb.path={}", home.text("data")),
                 format!("--web.listen-address=127.0.0.1:{port}"),
+                // It knows its Alertmanager after some seconds; what is told before is lost until it is told again.
+                "--rules.alert.resend-delay=1s".to_owned(),
             ],
             ..Start::new(&program, &log, home.path())
         })?;
