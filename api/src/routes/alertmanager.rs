@@ -14,8 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 use crate::ApiError;
 use crate::body::LongBody;
 use crate::call::Call;
+use crate::error::ErrorList;
 use crate::role::Role;
-use crate::routes::configured::NotChanged;
 
 /// The largest body, in bytes.
 pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -104,7 +104,8 @@ struct Said {
 /// An alert that fires is a condition of its name with the status True; one that is resolved is no more. Conditions of other alerts stay. Where several alerts of a
 /// name are about one host, the condition is over when none of those in the notification fires. Alerts of hosts that are not known are ignored, and the answer says which.
 #[utoipa::path(post, path = "/alertmanager", operation_id = "report_alerts", tag = "hosts", params(AlertmanagerQuery), request_body = AlertmanagerBody,
-    responses((status = 200, body = Alerted), NotChanged))]
+    responses((status = 200, body = Alerted), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
+        (status = 403, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn report(
     call: Call,
     query: web::Query<AlertmanagerQuery>,

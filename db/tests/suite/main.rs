@@ -31,6 +31,7 @@ mod shared_devices;
 mod site;
 mod subscriptions;
 mod transactions;
+mod unrest;
 mod values;
 
 /// Makes the tests of a module for both databases.
