@@ -7,7 +7,7 @@ use crate::{Ruling, Safeguard, Timestamp, Verdict};
 /// When the segment changed last, if it has not been quiet for so many seconds since its storm brake held a fence at `braked_at`. `changes` are the moments at which its
 /// other hosts were seen in another failure state.
 #[must_use]
-pub fn last_unrest(
+pub fn not_quiet_since(
     braked_at: Timestamp,
     changes: &[Timestamp],
     quiet_s: u32,
@@ -29,8 +29,8 @@ pub fn last_unrest(
 }
 
 /// Holds an automatic fence while the segment is not quiet.
-pub(crate) fn ruling(quiet_s: u32, last_unrest: Option<Timestamp>) -> Ruling {
-    let (verdict, reason, release) = match last_unrest {
+pub(crate) fn ruling(quiet_s: u32, not_quiet_since: Option<Timestamp>) -> Ruling {
+    let (verdict, reason, release) = match not_quiet_since {
         None => (
             Verdict::Allow,
             "the storm brake has held no fence of the segment, or the segment was quiet since".to_owned(),
@@ -65,7 +65,7 @@ mod tests {
     #[track_caller]
     fn is(changes: &[i64], now: i64, expected: Option<i64>) {
         let changes: Vec<Timestamp> = changes.iter().map(|s| at(*s)).collect();
-        assert_eq!(last_unrest(at(100), &changes, 60, at(now)), expected.map(at));
+        assert_eq!(not_quiet_since(at(100), &changes, 60, at(now)), expected.map(at));
     }
 
     #[test]

@@ -81,8 +81,8 @@ pub struct Neighbourhood {
     pub before_it: u64,
     /// Fences of the segment's hosts that have begun by themselves in this minute, while the segment bounds them.
     pub begun: u64,
-    /// When the segment changed last, if its storm brake has held a fence and it has not been quiet since ([`last_unrest`](crate::last_unrest)).
-    pub last_unrest: Option<Timestamp>,
+    /// When the segment changed last, if its storm brake has held a fence and it has not been quiet since ([`not_quiet_since`](crate::not_quiet_since)).
+    pub not_quiet_since: Option<Timestamp>,
 }
 
 /// So many hosts may be out of service whatever their percentage, while another one is in service.
@@ -101,7 +101,7 @@ impl FencingPolicy {
             under_way: _,
             before_it: _,
             begun: _,
-            last_unrest: _,
+            not_quiet_since: _,
         } = around;
         let percent = u64::from(self.at_most_percent);
         let is_small = |out: u64, all: u64| out <= 1 || (out <= ALWAYS_ALLOWED && out < all);

@@ -82,7 +82,7 @@ pub use conditions::{
     MAX_CONDITION_REASON_CHARS, MAX_CONDITION_SOURCES, MAX_CONDITIONS, ReportedCondition, check_conditions,
     validate_condition_name,
 };
-pub use cool_down::last_unrest;
+pub use cool_down::not_quiet_since;
 pub use decide::{decide, look_due, unanswered_condition};
 pub use delivery::{NextTry, TRIED_FOR, Tried, after_try};
 pub use departures::{Departures, Resident, departures, may_remove_departed};

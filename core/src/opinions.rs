@@ -67,9 +67,10 @@ impl Opinions {
         cephs.into_iter().flat_map(of_one).collect()
     }
 
-    /// Until when they count.
-    pub(crate) fn count_until(&self, now: Timestamp) -> Timestamp {
-        self.asked_at.unwrap_or(now) + TimeDelta::seconds(COUNTS_S)
+    /// Until when they count; `None` where nothing was asked.
+    pub(crate) fn count_until(&self) -> Option<Timestamp> {
+        self.asked_at
+            .map(|asked_at| asked_at + TimeDelta::seconds(COUNTS_S))
     }
 
     fn are_fresh(&self, now: Timestamp) -> bool {

@@ -143,7 +143,7 @@ pub fn rulings(
     let per_minute = policy.per_minute.map(|limit| per_minute(limit, around));
     let quiet = policy
         .quiet_s
-        .map(|quiet_s| cool_down::ruling(quiet_s, around.last_unrest));
+        .map(|quiet_s| cool_down::ruling(quiet_s, around.not_quiet_since));
     let before = [silence, suspended, spared, quiet].into_iter().flatten();
     let asked = opinions.rulings(&host.policy, now);
     let line = [at_once, per_minute].into_iter().flatten();

@@ -1,6 +1,6 @@
 //! How the hosts around a host stand: what the storm brake and the safeguards go by.
 
-use ringfence_core::{Host, HostId, Neighbourhood, Permit, Timestamp, last_unrest};
+use ringfence_core::{Host, HostId, Neighbourhood, Permit, Timestamp, not_quiet_since};
 
 use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
@@ -54,12 +54,12 @@ pub async fn neighbourhood(
         under_way: row.count("under_way")?,
         before_it: row.count("before_it")?,
         begun: row.count("begun")?,
-        last_unrest: None,
+        not_quiet_since: None,
     })
 }
 
 /// When the segment of the host changed last, if it has not been quiet for so many seconds since its storm brake held a fence.
-pub async fn unrest(
+pub async fn segment_not_quiet_since(
     run: &mut impl Run,
     host: &Host,
     quiet_s: u32,
@@ -84,7 +84,7 @@ pub async fn unrest(
     // Those that are left out may have come at any time between.
     let is_cut = changes.len() >= MOST_CHANGES as usize;
     let from = changes.last().copied().filter(|_| is_cut).unwrap_or(braked_at);
-    Ok(last_unrest(from, &changes, quiet_s, now))
+    Ok(not_quiet_since(from, &changes, quiet_s, now))
 }
 
 /// Changes of hosts that are looked at, the newest.

@@ -94,12 +94,14 @@ impl Engine {
         let since = now - TimeDelta::seconds(within_s);
         let mut reader = self.0.db.reader();
         let around = ringfence_db::neighbourhood(&mut reader, &state.host, since, now).await?;
-        let last_unrest = match state.policy.fencing.quiet_s {
-            Some(quiet_s) => ringfence_db::unrest(&mut reader, &state.host, quiet_s, now).await?,
+        let not_quiet_since = match state.policy.fencing.quiet_s {
+            Some(quiet_s) => {
+                ringfence_db::segment_not_quiet_since(&mut reader, &state.host, quiet_s, now).await?
+            }
             None => None,
         };
         Ok(Neighbourhood {
-            last_unrest,
+            not_quiet_since,
             ..around
         })
     }

@@ -38,19 +38,6 @@ fn policy(ceph: &[&str]) -> Value {
     json!({ "fencing": { "automatic": true, "after_s": 0, "at_most": 10, "at_most_percent": 100, "ceph": ceph } })
 }
 
-/// The fence that is held, once what the safeguard says of it contains these words.
-async fn until_held(stack: &Stack, host: &str, verdict: &str, words: &str) -> Value {
-    let is_held = |list: &Value| {
-        let ruling = &list["operations"][0]["held"]["by"][0];
-        let reason = ruling["reason"].as_str().unwrap_or_default();
-        ruling["safeguard"] == "ceph" && ruling["verdict"] == verdict && reason.contains(words)
-    };
-    let path = format!("/operations?host={host}&status=held");
-    let list = stack.client.until(&path, is_held).await;
-    assert!(stack.simulators.may_write(host), "{host} was fenced: {list}");
-    list["operations"][0].clone()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_whose_osds_are_up_is_fenced_and_the_next_one_waits_until_all_groups_are_clean_again() {
     let (stack, mut ceph) = on_three_of_five(Ground::Distributed).await;
@@ -71,7 +58,7 @@ async fn a_host_whose_osds_are_up_is_fenced_and_the_next_one_waits_until_all_gro
     // Its OSD has gone with it, and Ceph has not noticed.
     stack.hang("h2").await;
     let lost = "those of h1, which are FENCED or being fenced, are counted as lost";
-    let held = until_held(&stack, "h2", "hold", lost).await;
+    let held = stack.until_held("ceph", "h2", "hold", lost).await;
     assert_eq!(
         held["held"]["by"][0]["release"], "placement groups that are all active and clean",
         "{held}"
@@ -80,7 +67,7 @@ async fn a_host_whose_osds_are_up_is_fenced_and_the_next_one_waits_until_all_gro
     // No OSD is on this one.
     stack.hang("h4").await;
     stack.client.until_fenced("h4").await;
-    until_held(&stack, "h2", "hold", "undersized").await;
+    stack.until_held("ceph", "h2", "hold", "undersized").await;
     let ceph = tokio::task::spawn_blocking(move || ceph.replace_osd(0, "h5").map(|()| ceph))
         .await
         .unwrap()
@@ -103,7 +90,9 @@ async fn a_host_whose_osds_are_down_is_not_held_by_its_own_failure_and_what_is_n
     stack.judge("h1").await;
     ceph.silence_manager().unwrap();
     stack.hang("h2").await;
-    let held = until_held(&stack, "h2", "unknown", "Ceph main could not be asked").await;
+    let held = stack
+        .until_held("ceph", "h2", "unknown", "Ceph main could not be asked")
+        .await;
     // A person may say otherwise, and sees what is overridden.
     let detail = held["detail"].as_str().unwrap();
     assert!(

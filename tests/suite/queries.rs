@@ -28,19 +28,6 @@ async fn with_query(ground: Ground, method: Value) -> Stack {
     stack
 }
 
-/// The fence that is held, once what the query says of it contains these words.
-async fn until_held(stack: &Stack, host: &str, verdict: &str, words: &str) -> Value {
-    let is_held = |list: &Value| {
-        let ruling = &list["operations"][0]["held"]["by"][0];
-        let reason = ruling["reason"].as_str().unwrap_or_default();
-        ruling["safeguard"] == "query" && ruling["verdict"] == verdict && reason.contains(words)
-    };
-    let path = format!("/operations?host={host}&status=held");
-    let list = stack.client.until(&path, is_held).await;
-    assert!(stack.simulators.may_write(host), "{host} was fenced: {list}");
-    list["operations"][0].clone()
-}
-
 on_both_grounds!(what_a_prometheus_returns_holds_the_fence_of_the_host_that_it_is_about);
 
 async fn what_a_prometheus_returns_holds_the_fence_of_the_host_that_it_is_about(ground: Ground) {
@@ -82,13 +69,14 @@ async fn what_a_prometheus_returns_holds_the_fence_of_the_host_that_it_is_about(
         &["host: is missing; a query is asked about one host, by its name or id"],
     );
     stack.hang("h1").await;
-    until_held(
-        &stack,
-        "h1",
-        "hold",
-        "query asked holds it: its expression returns 1 series",
-    )
-    .await;
+    stack
+        .until_held(
+            "query",
+            "h1",
+            "hold",
+            "query asked holds it: its expression returns 1 series",
+        )
+        .await;
     let told = stack.client.get("/hosts/h1/explanation").await.ok(200);
     assert_eq!(told["fence"]["safeguards"][0]["safeguard"], "query", "{told}");
     // It is about no other host.
@@ -100,13 +88,14 @@ async fn what_a_prometheus_returns_holds_the_fence_of_the_host_that_it_is_about(
     stack.judge("h1").await;
     prometheus.silence().unwrap();
     stack.hang("h3").await;
-    let held = until_held(
-        &stack,
-        "h3",
-        "unknown",
-        "query asked could not be asked: it did not answer in time",
-    )
-    .await;
+    let held = stack
+        .until_held(
+            "query",
+            "h3",
+            "unknown",
+            "query asked could not be asked: it did not answer in time",
+        )
+        .await;
     stack.client.retry(&held, "its rack burns").await;
     stack.client.until_fenced("h3").await;
     stack.stop().await;
@@ -125,7 +114,9 @@ async fn a_service_of_the_operators_says_which_host_may_be_fenced_and_why_not() 
     });
     let stack = with_query(Ground::Distributed, method).await;
     stack.hang("h1").await;
-    until_held(&stack, "h1", "hold", "query asked holds it: it is being moved").await;
+    stack
+        .until_held("query", "h1", "hold", "query asked holds it: it is being moved")
+        .await;
     let call = receiver.received().remove(0);
     Webhook::new(SECRET)
         .unwrap()
@@ -153,7 +144,7 @@ async fn a_service_of_the_operators_says_which_host_may_be_fenced_and_why_not() 
         ),
     ] {
         receiver.behave(behaviour);
-        until_held(&stack, "h1", "unknown", words).await;
+        stack.until_held("query", "h1", "unknown", words).await;
     }
     receiver.behave(Behaviour::Says(json!({ "verdict": "allow" })));
     stack.client.until_fenced("h1").await;

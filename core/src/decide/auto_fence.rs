@@ -45,7 +45,7 @@ pub(super) fn auto_fence(
     let mut operation = new_operation(draft, id, resolved, cause);
     if is_free && let Work::Fence(fence) = &mut operation.work {
         fence.permits = held::permits(draft, opinions);
-        fence.allowed_until = Some(opinions.count_until(draft.now));
+        fence.allowed_until = opinions.count_until();
     }
     fence::supersede(draft);
     draft.begin(operation);

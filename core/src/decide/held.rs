@@ -131,10 +131,9 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Op
         auto_fence::ask(draft, &why);
     } else {
         let taken = permits(draft, opinions);
-        let until = opinions.count_until(draft.now);
         if let Some(fence) = fence_of(draft) {
             fence.permits = taken;
-            fence.allowed_until = Some(until);
+            fence.allowed_until = opinions.count_until();
         }
         release(draft);
     }
@@ -177,10 +176,9 @@ pub(super) fn wanted(draft: &mut Draft) {
 
 /// What others say does not hold its next step.
 fn go_on_with_next(draft: &mut Draft, opinions: &Opinions, is_held: bool) {
-    let until = opinions.count_until(draft.now);
     if let Some(fence) = fence_of(draft) {
         fence.asks = None;
-        fence.allowed_until = Some(until);
+        fence.allowed_until = opinions.count_until();
     }
     if is_held {
         release(draft);

@@ -25,13 +25,13 @@ mod past_operations;
 mod permits;
 mod placing;
 mod promises;
+mod quiet_time;
 mod retention;
 mod rig;
 mod shared_devices;
 mod site;
 mod subscriptions;
 mod transactions;
-mod unrest;
 mod values;
 
 /// Makes the tests of a module for both databases.

@@ -270,6 +270,19 @@ impl Stack {
         );
     }
 
+    /// The fence of a host that this safeguard holds first, once what it says contains these words.
+    pub async fn until_held(&self, safeguard: &str, host: &str, verdict: &str, words: &str) -> Value {
+        let is_held = |list: &Value| {
+            let ruling = &list["operations"][0]["held"]["by"][0];
+            let reason = ruling["reason"].as_str().unwrap_or_default();
+            ruling["safeguard"] == safeguard && ruling["verdict"] == verdict && reason.contains(words)
+        };
+        let path = format!("/operations?host={host}&status=held");
+        let list = self.client.until(&path, is_held).await;
+        assert!(self.simulators.may_write(host), "{host} was fenced: {list}");
+        list["operations"][0].clone()
+    }
+
     /// The audit trail of a host, newest first.
     pub async fn audit(&self, host: &str) -> Vec<ringfence_db::AuditEntry> {
         let id = self.client.host(host).await["id"]

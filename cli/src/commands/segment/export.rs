@@ -28,7 +28,7 @@ pub async fn run(args: ExportArgs, session: &mut Session) -> Result<(), CliError
         (_, Some(_)) => return Err(CliError::Usage("--revision takes one segment".to_owned())),
         (names, None) => named(names, session).await?,
     };
-    let documents: Vec<String> = segments.iter().map(document).collect();
+    let documents = segments.iter().map(document).collect::<Result<Vec<_>, _>>()?;
     session.screen.text(&documents.join("---\n"))
 }
 

@@ -5,16 +5,20 @@ use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
 use super::keys::{below, keys_at};
+use crate::error::CliError;
 
 /// The document of a segment as the API shows it, without what the service alone writes.
-pub fn document(segment: &Value) -> String {
+pub fn document(segment: &Value) -> Result<String, CliError> {
     let own = |key: &&str| Some(((*key).to_owned(), segment.get(*key)?.clone()));
     let written: Map<String, Value> = keys_at("").iter().filter_map(own).collect();
     let ordered = Ordered {
         field: String::new(),
         value: &Value::Object(written),
     };
-    serde_saphyr::to_string(&ordered).unwrap_or_default()
+    serde_saphyr::to_string(&ordered).map_err(|error| CliError::Answer {
+        url: "/segments".to_owned(),
+        why: error.to_string(),
+    })
 }
 
 /// A value of a document, by its path.
@@ -72,7 +76,7 @@ mod tests {
                 "evacuation": {"spare_hosts": [], "metadata_key": "~", "priority_key": "no"},
             },
         });
-        let text = document(&shown);
+        let text = document(&shown).unwrap();
         assert!(text.starts_with("name: "), "{text}");
         let own =
             json!({"name": shown["name"], "description": shown["description"], "policy": shown["policy"]});
@@ -82,7 +86,8 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_act_on_is_written_as_text() {
-        let text = document(&json!({"name": "a", "description": "\u{1b}[31mred\r\u{7}", "policy": {}}));
+        let text =
+            document(&json!({"name": "a", "description": "\u{1b}[31mred\r\u{7}", "policy": {}})).unwrap();
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         assert_eq!(
             read(&text).unwrap()[0].segment.description,
@@ -93,7 +98,7 @@ mod tests {
     #[test]
     fn keys_have_the_order_of_the_documentation() {
         let policy = json!(SegmentPolicy::default());
-        let text = document(&json!({"name": "a", "description": "", "policy": policy}));
+        let text = document(&json!({"name": "a", "description": "", "policy": policy})).unwrap();
         let keys: Vec<_> = text
             .lines()
             .map(|line| line.split(':').next().unwrap().trim())

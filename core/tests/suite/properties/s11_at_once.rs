@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use ringfence_core::*;
 use ringfence_world::World;
-use ringfence_world::plans::{self, power_plan};
+use ringfence_world::plans;
 
 use super::site::{Site, begun_at, is_under_way};
 
@@ -71,13 +71,8 @@ impl Segment {
             },
             ..plans::policy()
         };
-        let host = |_| {
-            let mut world = World::new(power_plan(), policy.clone());
-            world.restarts = false;
-            world
-        };
         Self {
-            site: Site::new((0..HOSTS).map(host).collect()),
+            site: Site::new(HOSTS, &policy),
             begun: Vec::new(),
         }
     }

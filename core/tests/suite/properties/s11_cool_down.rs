@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 use ringfence_core::*;
 use ringfence_world::World;
-use ringfence_world::plans::{self, power_plan};
+use ringfence_world::plans;
 
 use super::site::{Site, begun_at, is_under_way};
 
@@ -66,13 +66,8 @@ impl Segment {
             },
             ..plans::policy()
         };
-        let host = |_| {
-            let mut world = World::new(power_plan(), policy.clone());
-            world.restarts = false;
-            world
-        };
         Self {
-            site: Site::new((0..HOSTS).map(host).collect()),
+            site: Site::new(HOSTS, &policy),
             changes: Vec::new(),
             brakes: Vec::new(),
             counted_at: [None; HOSTS],
@@ -108,7 +103,8 @@ impl Segment {
         self.site.hosts[of].others = Neighbourhood {
             hosts: 9,
             lately,
-            last_unrest: braked_at.and_then(|braked_at| last_unrest(braked_at, &changes, quiet_s, now)),
+            not_quiet_since: braked_at
+                .and_then(|braked_at| not_quiet_since(braked_at, &changes, quiet_s, now)),
             ..Neighbourhood::default()
         };
         self.counted_at[of] = Some(now);

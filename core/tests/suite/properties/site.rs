@@ -2,6 +2,7 @@
 
 use ringfence_core::*;
 use ringfence_world::World;
+use ringfence_world::plans::power_plan;
 
 /// Some hosts.
 pub struct Site {
@@ -28,9 +29,15 @@ pub fn begun_at(world: &World) -> Option<Timestamp> {
 }
 
 impl Site {
-    pub fn new(hosts: Vec<World>) -> Self {
+    /// So many hosts that are fenced by their power.
+    pub fn new(count: usize, policy: &SegmentPolicy) -> Self {
+        let host = || {
+            let mut world = World::new(power_plan(), policy.clone());
+            world.restarts = false;
+            world
+        };
         Self {
-            hosts,
+            hosts: std::iter::repeat_with(host).take(count).collect(),
             kept: Vec::new(),
         }
     }

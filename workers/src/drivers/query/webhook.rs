@@ -104,14 +104,13 @@ impl Webhook {
             "data": { "query": method.name, "question": question, "answer_within_ms": left.as_millis() },
         });
         let body = body.to_string().into_bytes();
-        let signature = secret.sign(&id, now.timestamp(), &body);
-        let header = |text: &str| {
-            HeaderValue::from_str(text).map_err(|_| WorkerError::refused("the call cannot be signed"))
-        };
+        let unsigned = || WorkerError::refused("the call cannot be signed");
+        let signature = secret.sign(&id, now.timestamp(), &body).ok_or_else(unsigned)?;
+        let header = |text: &str| HeaderValue::from_str(text).map_err(|_| unsigned());
         Ok(Request::new(Method::POST, url)
             .header("webhook-id", header(&id)?)
             .header("webhook-timestamp", header(&now.timestamp().to_string())?)
-            .header("webhook-signature", header(&signature.unwrap_or_default())?)
+            .header("webhook-signature", header(&signature)?)
             .bytes(
                 HeaderValue::from_static("application/cloudevents+json; charset=utf-8"),
                 body,

@@ -1,13 +1,13 @@
 //! Whether a segment has been quiet since its storm brake held a fence.
 
 use ringfence_core::{EventKind, Host, Timestamp};
-use ringfence_db::{NewEvent, append_events, insert_segment, unrest};
+use ringfence_db::{NewEvent, append_events, insert_segment, segment_not_quiet_since};
 
 use crate::rig::Rig;
 use crate::site::{add_hosts, at, event, segment, update_host};
 
-crate::stories!(unrest:
-    what_other_hosts_of_the_segment_have_changed_since_the_brake_held_is_unrest,
+crate::stories!(quiet_time:
+    a_segment_is_not_quiet_while_its_other_hosts_change_after_the_brake_has_held,
     more_changes_than_are_looked_at_are_no_quiet_time,
 );
 
@@ -46,12 +46,12 @@ async fn write(rig: &Rig, events: &[NewEvent]) {
 }
 
 async fn since(rig: &Rig, host: &Host, now: i64) -> Option<Timestamp> {
-    unrest(&mut rig.db.reader(), host, QUIET_S, at(now))
+    segment_not_quiet_since(&mut rig.db.reader(), host, QUIET_S, at(now))
         .await
         .unwrap()
 }
 
-async fn what_other_hosts_of_the_segment_have_changed_since_the_brake_held_is_unrest(rig: &Rig) {
+async fn a_segment_is_not_quiet_while_its_other_hosts_change_after_the_brake_has_held(rig: &Rig) {
     let [a, b, c] = hosts(rig).await;
     write(rig, &[change(&b, 1, 50)]).await;
     assert_eq!(since(rig, &a, 55).await, None, "no brake has held anything");
