@@ -175,8 +175,12 @@ async fn a_query_that_cannot_be_asked_is_refused_in_a_policy_and_in_a_plan() {
         &answer,
         400,
         "fencing.request.invalid",
-        &["without credentials is allowed"],
+        &[
+            "is \"http://...@127.0.0.1:1\"; ",
+            "without credentials is allowed",
+        ],
     );
+    assert!(!answer.body.to_string().contains("pw@"), "{}", answer.body);
     stack
         .client
         .post("/methods", method("http://127.0.0.1:1"))

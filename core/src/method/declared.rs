@@ -65,7 +65,10 @@ fn check_value(declared: &Declaration, name: &str, value: &str, problems: &mut P
     match (declared.parameter(name), &declared.others) {
         (Some(parameter), _) => {
             if let Some(allowed) = parameter.allowed.filter(|allowed| !(allowed.test)(value)) {
-                problems.add(at, format!("is {value:?}; {}", allowed.words));
+                problems.add(
+                    at,
+                    format!("is {:?}; {}", without_credentials(value), allowed.words),
+                );
             }
         }
         (None, Some(others)) => {
@@ -74,6 +77,15 @@ fn check_value(declared: &Declaration, name: &str, value: &str, problems: &mut P
             }
         }
         (None, None) => {}
+    }
+}
+
+/// The value, without what stands before the host of a URL.
+fn without_credentials(value: &str) -> String {
+    let url = value.split_once("://");
+    match url.and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        Some((scheme, host)) => format!("{scheme}://...@{host}"),
+        None => value.to_owned(),
     }
 }
 
