@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FailureState, FencingState, HostState, OperationKind, OperationStatus, Problems, Timestamp,
-    decide::condition_due, validate_name,
+    FailureState, FencingState, GroupCounts, GroupRule, HostState, OperationKind, OperationStatus, Problems,
+    Timestamp, decide::condition_due, group, validate_name,
 };
 
 /// What a segment says of automatic fences.
@@ -34,6 +34,9 @@ pub struct FencingPolicy {
     /// Seconds without a change in the segment for which a fence waits after the storm brake has held one, 10 to 86,400; `null`: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_s: Option<u32>,
+    /// Rules for groups of hosts, at most 8.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupRule>,
     /// Methods of the driver `ceph` by name, at most 8: a fence that begins by itself waits until every Ceph that they reach goes on without the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ceph: Vec<String>,
@@ -56,6 +59,7 @@ impl Default for FencingPolicy {
             at_once: None,
             per_minute: None,
             quiet_s: None,
+            groups: Vec::new(),
             ceph: Vec::new(),
             queries: Vec::new(),
         }
@@ -63,7 +67,7 @@ impl Default for FencingPolicy {
 }
 
 /// How the hosts of a segment stand, the one that it is about included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbourhood {
     /// All of them.
     pub hosts: u64,
@@ -83,6 +87,8 @@ pub struct Neighbourhood {
     pub begun: u64,
     /// When the segment changed last, if its storm brake has held a fence and it has not been quiet since ([`not_quiet_since`](crate::not_quiet_since)).
     pub not_quiet_since: Option<Timestamp>,
+    /// The groups of the host that the segment has rules for.
+    pub groups: GroupCounts,
 }
 
 /// So many hosts may be out of service whatever their percentage, while another one is in service.
@@ -91,7 +97,7 @@ const ALWAYS_ALLOWED: u64 = 2;
 impl FencingPolicy {
     /// Why nothing is fenced without a person's word at the moment; `None` if it is.
     #[must_use]
-    pub fn brake(&self, around: Neighbourhood) -> Option<String> {
+    pub fn brake(&self, around: &Neighbourhood) -> Option<String> {
         let Neighbourhood {
             hosts,
             out_of_service,
@@ -102,7 +108,10 @@ impl FencingPolicy {
             before_it: _,
             begun: _,
             not_quiet_since: _,
+            groups: _,
         } = around;
+        let [hosts, out_of_service, lately] = [*hosts, *out_of_service, *lately];
+        let [in_cloud, out_of_service_in_cloud] = [*in_cloud, *out_of_service_in_cloud];
         let percent = u64::from(self.at_most_percent);
         let is_small = |out: u64, all: u64| out <= 1 || (out <= ALWAYS_ALLOWED && out < all);
         let is_too_much =
@@ -147,6 +156,7 @@ impl FencingPolicy {
                 );
             }
         }
+        group::check(&self.groups, problems);
         check_names("policy.fencing.ceph", &self.ceph, problems);
         check_names("policy.fencing.queries", &self.queries, problems);
     }

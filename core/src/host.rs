@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, MethodId,
+    AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Labels, MethodId,
     Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions, Sources,
     StepKind, Suspension, TaskKind, Timestamp, words,
 };
@@ -134,6 +134,8 @@ pub struct Host {
     pub host_type: Option<String>,
     /// The part of the site from which its devices can be reached; a worker serves one or more zones.
     pub zone: String,
+    /// What an operator tells it apart by.
+    pub labels: Labels,
     /// Values that this host gives to the parameters of methods, by method name.
     pub parameters: BTreeMap<String, Parameters>,
     /// What each source saw.

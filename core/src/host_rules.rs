@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::label::check_labels;
 use crate::method::check_parameters;
 use crate::{
-    Backend, Host, HostState, Parameters, Problems, Refusal, Timestamp, validate_name, validate_zone,
+    Backend, Host, HostState, Labels, Parameters, Problems, Refusal, Timestamp, validate_name, validate_zone,
 };
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
@@ -25,6 +26,8 @@ pub struct HostDescription<'a> {
     pub cloud: Option<&'a str>,
     /// What its backend calls it.
     pub known_as: Option<&'a str>,
+    /// What an operator tells it apart by.
+    pub labels: &'a Labels,
     /// What it gives to the parameters of methods, by method name.
     pub parameters: &'a BTreeMap<String, Parameters>,
 }
@@ -61,6 +64,7 @@ pub fn validate_host(host: &HostDescription<'_>) -> Result<(), Problems> {
             );
         }
     }
+    check_labels(host.labels, &mut problems);
     check_host_parameters(host.parameters, &mut problems);
     problems.into_result()
 }

@@ -28,11 +28,13 @@ mod fencing_policy;
 mod field_change;
 mod flapping;
 mod gate;
+mod group;
 mod guard;
 mod host;
 mod host_rules;
 mod ids;
 mod input;
+mod label;
 mod latecomers;
 mod method;
 mod movable;
@@ -100,6 +102,7 @@ pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
 pub use field_change::{FieldChange, field_changes};
 pub use flapping::{Flapping, QuarantinePolicy};
 pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, stays_isolated, unforce_gate};
+pub use group::{Group, GroupCount, GroupCounts, GroupRule, check_groups};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;
@@ -112,6 +115,7 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
+pub use label::{Labels, MAX_LABELS, check_label_name};
 pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
 pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};
 pub use movable::{Movable, NamedToGo, gate_of_all, gate_of_named, movable_now, proven_movable};

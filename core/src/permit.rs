@@ -44,21 +44,48 @@ impl Permit {
         }
     }
 
+    /// To fence a host of a group.
+    pub(crate) fn of_group(name: &str, at_most: u32) -> Self {
+        Self {
+            of: format!("group {name}"),
+            at_most,
+            is_kept: false,
+        }
+    }
+
     /// To fence a host that carries OSDs of a Ceph that was asked at this time: no other such fence is under way, and none has begun since.
     pub(crate) fn of_ceph(fsid: &str, asked_at: Timestamp, now: Timestamp) -> Vec<Self> {
-        let permit = |of: String, is_kept| Self {
+        let of = format!("ceph {fsid}");
+        let since = Self::of_spans(&of, 1, asked_at, now);
+        let under_way = Self {
             of,
             at_most: 1,
-            is_kept,
+            is_kept: false,
         };
+        [under_way].into_iter().chain(since).collect()
+    }
+
+    /// To begin a fence by what was found out at this time: one for each span of time since, so that what others have begun in it is counted.
+    pub(crate) fn of_spans(of: &str, at_most: u32, found_at: Timestamp, now: Timestamp) -> Vec<Self> {
+        let permit = |of| Self {
+            of,
+            at_most,
+            is_kept: true,
+        };
+        Self::names_of_spans(of.to_owned(), found_at, now)
+            .map(permit)
+            .collect()
+    }
+
+    /// The names of those of the spans of time between two moments.
+    pub(crate) fn names_of_spans(
+        of: String,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> impl Iterator<Item = String> {
         let number = |at: Timestamp| at.timestamp().div_euclid(COUNTS_S);
         let margin = TimeDelta::seconds(CLOCKS_S);
-        let spans = number(asked_at - margin)..=number(now + margin);
-        let since = spans.map(|span| permit(format!("ceph {fsid} span {span}"), true));
-        [permit(format!("ceph {fsid}"), false)]
-            .into_iter()
-            .chain(since)
-            .collect()
+        (number(from - margin)..=number(until + margin)).map(move |span| format!("{of} span {span}"))
     }
 
     /// The name of those of this minute.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Cause, Condition, FailureState, HostState, Neighbourhood, Operation, Opinions, Timestamp, cool_down,
-    words,
+    group, words,
 };
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
@@ -26,7 +26,9 @@ pub enum Safeguard {
     Ceph,
     /// Every query that the segment names allows it.
     Query,
-    /// Fewer fences of the segment's hosts are under way than may be at one time.
+    /// So many hosts of each of its groups stay in service as have to.
+    Quorum,
+    /// Fewer fences of the hosts of its segment, and of each of its groups, are under way than may be at one time.
     AtOnce,
     /// Fewer fences of the segment's hosts have begun by themselves in this minute than may.
     PerMinute,
@@ -43,6 +45,7 @@ impl Safeguard {
             | Self::Suspension
             | Self::Condition
             | Self::CoolDown
+            | Self::Quorum
             | Self::AtOnce
             | Self::PerMinute => false,
         }
@@ -56,6 +59,7 @@ impl Safeguard {
             | Self::Suspension
             | Self::Condition
             | Self::CoolDown
+            | Self::Quorum
             | Self::Ceph
             | Self::Query => false,
         }
@@ -130,7 +134,7 @@ pub fn rulings(
     host: &HostState,
     cause: Cause,
     state: FailureState,
-    around: Neighbourhood,
+    around: &Neighbourhood,
     opinions: &Opinions,
     now: Timestamp,
 ) -> Vec<Ruling> {
@@ -141,18 +145,19 @@ pub fn rulings(
     let spared = host.host.conditions.spares().map(|(name, why)| spared(name, why));
     let at_once = policy.at_once.map(|limit| at_once(limit, around));
     let per_minute = policy.per_minute.map(|limit| per_minute(limit, around));
+    let groups = group::rulings(policy, &host.host.labels, around, now);
     let quiet = policy
         .quiet_s
         .map(|quiet_s| cool_down::ruling(quiet_s, around.not_quiet_since));
     let before = [silence, suspended, spared, quiet].into_iter().flatten();
     let asked = opinions.rulings(&host.policy, now);
     let line = [at_once, per_minute].into_iter().flatten();
-    before.chain(asked).chain(line).collect()
+    before.chain(groups).chain(asked).chain(line).collect()
 }
 
 /// Whether others have to be asked before it can be told whether an automatic fence of the host may begin: nothing else keeps it from it.
 #[must_use]
-pub fn asks_others(state: &HostState, around: Neighbourhood, now: Timestamp) -> bool {
+pub fn asks_others(state: &HostState, around: &Neighbourhood, now: Timestamp) -> bool {
     let live = state.operation.as_ref().filter(|live| live.status.is_live());
     let fence = live.and_then(Operation::fence);
     if fence.is_some_and(|fence| fence.asks.is_some()) {
@@ -204,61 +209,47 @@ fn silence(state: FailureState) -> Option<Ruling> {
     })
 }
 
-/// Those that fell silent earlier come first, so that no two hosts wait for each other. The count may be old when it is decided upon: that no more
-/// fences run than may is what permits are for.
-fn at_once(limit: u32, around: Neighbourhood) -> Ruling {
-    let under_way = around.under_way;
-    Ruling {
-        reason: format!(
-            "{} under way; at most {limit} may be",
-            fences(under_way, "is", "are")
-        ) + &those_before(around),
-        ..in_line(
-            Safeguard::AtOnce,
-            (under_way, limit),
-            around,
-            "the end of a fence of the segment",
-        )
-    }
+fn at_once(limit: u32, around: &Neighbourhood) -> Ruling {
+    let counted = (around.under_way, around.before_it, limit);
+    in_line(Safeguard::AtOnce, counted, "the segment")
 }
 
-fn per_minute(limit: u32, around: Neighbourhood) -> Ruling {
-    let begun = around.begun;
-    let told = fences(begun, "has", "have");
-    Ruling {
-        reason: format!("{told} begun without being asked in this minute; at most {limit} may")
-            + &those_before(around),
-        ..in_line(Safeguard::PerMinute, (begun, limit), around, "the next minute")
-    }
+fn per_minute(limit: u32, around: &Neighbourhood) -> Ruling {
+    let counted = (around.begun, around.before_it, limit);
+    in_line(Safeguard::PerMinute, counted, "the segment")
 }
 
-fn fences(number: u64, one: &str, many: &str) -> String {
-    match number {
-        1 => format!("1 fence of the segment's hosts {one}"),
-        number => format!("{number} fences of the segment's hosts {many}"),
-    }
-}
-
-fn those_before(around: Neighbourhood) -> String {
-    match around.before_it {
+/// Holds a fence for which there is no room after those that come first: those that fell silent earlier, so that no two hosts wait for each other. The count may be old when it
+/// is decided upon: that no more fences run than may is what permits are for.
+pub(crate) fn in_line(
+    safeguard: Safeguard,
+    (taken, before_it, limit): (u64, u64, u32),
+    whose: &str,
+) -> Ruling {
+    let is_full = taken.saturating_add(before_it) >= u64::from(limit);
+    let (fences, is, has) = match taken {
+        1 => ("fence", "is", "has"),
+        _ => ("fences", "are", "have"),
+    };
+    let (state, release) = match safeguard {
+        Safeguard::PerMinute => (
+            format!("{has} begun without being asked in this minute; at most {limit} may"),
+            "the next minute".to_owned(),
+        ),
+        _ => (
+            format!("{is} under way; at most {limit} may be"),
+            format!("the end of a fence of {whose}"),
+        ),
+    };
+    let before = match before_it {
         0 => String::new(),
         1 => "; 1 host fell silent earlier and comes first".to_owned(),
         hosts => format!("; {hosts} hosts fell silent earlier and come first"),
-    }
-}
-
-/// Holds a fence for which there is no room after those that come first. Without its reason.
-fn in_line(
-    safeguard: Safeguard,
-    (taken, limit): (u64, u32),
-    around: Neighbourhood,
-    release: &'static str,
-) -> Ruling {
-    let is_full = taken.saturating_add(around.before_it) >= u64::from(limit);
+    };
     Ruling {
         safeguard,
         verdict: if is_full { Verdict::Hold } else { Verdict::Allow },
-        reason: String::new(),
-        release: is_full.then(|| release.to_owned()),
+        reason: format!("{taken} {fences} of {whose}'s hosts {state}{before}"),
+        release: is_full.then_some(release),
     }
 }

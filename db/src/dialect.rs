@@ -60,6 +60,14 @@ impl Dialect {
         }
     }
 
+    /// A condition: the host has the label whose name and value are bound as `$1` and `$2`.
+    pub(crate) fn has_label(self) -> &'static str {
+        match self {
+            Self::Postgres => "hosts.labels ->> CAST($1 AS text) = CAST($2 AS text)",
+            Self::Sqlite => "EXISTS (SELECT 1 FROM json_each(hosts.labels) WHERE key = $1 AND value = $2)",
+        }
+    }
+
     /// Joins `operations`: the live one of each host, if there is one.
     ///
     /// PostgreSQL takes statistics while no operation is live, which is nearly always, and then reads every live one for one host. Asked

@@ -19,7 +19,7 @@ pub struct HostWrite<'a> {
 }
 
 /// What people say of it.
-const CONFIGURATION: &str = "name, segment_id, backend, cloud, known_as, host_type, zone, parameters";
+const CONFIGURATION: &str = "name, segment_id, backend, cloud, known_as, host_type, zone, labels, parameters";
 /// What observers say of it.
 const FAILURE: &str = "sources, failure_state, failure_source, failure_observed_at, failure_since";
 /// What sources say is wrong with it, and what follows.
@@ -116,6 +116,7 @@ fn is_configured_otherwise(host: &Host, known: &Host) -> bool {
         || host.known_as != known.known_as
         || host.host_type != known.host_type
         || host.zone != known.zone
+        || host.labels != known.labels
         || host.parameters != known.parameters
 }
 
@@ -150,6 +151,7 @@ pub(crate) fn configuration(host: &Host) -> Vec<Value> {
         host.known_as.clone(),
         host.host_type.clone(),
         &host.zone,
+        Value::json(&host.labels),
         Value::json(&host.parameters)
     ]
 }

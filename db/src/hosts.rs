@@ -21,7 +21,7 @@ use crate::{DbError, Tx};
 
 table! {
     pub "hosts":
-    id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state,
+    id, name, segment_id, backend, cloud, known_as, host_type, zone, labels, parameters, sources, failure_state,
     failure_source, failure_observed_at, failure_since, conditions, suspension, flapping, braked_at, generation, fence, is_silence_answered,
     released_at, last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
 }
@@ -36,6 +36,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         known_as: row.opt_text(column::known_as)?,
         host_type: row.opt_text(column::host_type)?,
         zone: row.text(column::zone)?,
+        labels: row.json(column::labels)?,
         parameters: row.json(column::parameters)?,
         sources: row.document(column::sources)?,
         failure_state: row.word(column::failure_state, FailureState::from_word)?,
@@ -246,7 +247,7 @@ pub async fn hosts_ahead(run: &mut impl Run, of: Timestamp, limit: u32) -> Resul
 }
 
 /// What is written of a host that is new.
-const NEW: &str = "id, name, segment_id, backend, cloud, known_as, host_type, zone, parameters, sources, failure_state, fencing_state, generation, \
+const NEW: &str = "id, name, segment_id, backend, cloud, known_as, host_type, zone, labels, parameters, sources, failure_state, fencing_state, generation, \
     is_silence_answered, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at";
 
 fn new_row(host: &Host) -> Vec<Value> {

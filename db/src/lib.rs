@@ -94,7 +94,9 @@ pub use method_checks::{
 };
 pub use methods::{delete_method, insert_method, list_methods, method, methods_by_name, update_method};
 pub use moved::{forget_deliveries, give_up_deliveries, lock_subscription};
-pub use neighbourhood::{hosts_gone_beside, neighbourhood, segment_not_quiet_since};
+pub use neighbourhood::{
+    group_counts, hosts_gone_beside, label_values, neighbourhood, segment_not_quiet_since,
+};
 pub use operations::{OPERATIONS, STATUS, count_running_operations, operation, operations_page};
 pub use outbox::{
     OutboxRow, append_outbox, count_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox,

@@ -1,6 +1,12 @@
 //! How the hosts around a host stand: what the storm brake and the safeguards go by.
 
-use ringfence_core::{Host, HostId, Neighbourhood, Permit, Timestamp, not_quiet_since};
+use std::collections::BTreeMap;
+
+use ringfence_core::{
+    FencingPolicy, Group, GroupCount, GroupCounts, Host, HostId, Labels, Neighbourhood, Permit, Timestamp,
+    not_quiet_since,
+};
+use sqlx::AssertSqlSafe;
 
 use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
@@ -55,7 +61,80 @@ pub async fn neighbourhood(
         before_it: row.count("before_it")?,
         begun: row.count("begun")?,
         not_quiet_since: None,
+        groups: GroupCounts::default(),
     })
+}
+
+/// How the hosts stand of each group of the host that its segment has rules for.
+pub async fn group_counts(
+    run: &mut impl Run,
+    host: &Host,
+    policy: &FencingPolicy,
+    now: Timestamp,
+) -> Result<GroupCounts, DbError> {
+    let mut by_name = BTreeMap::new();
+    let mut begun = BTreeMap::new();
+    for group in policy.groups(&host.labels) {
+        // First: what has begun by then is counted among the hosts.
+        for name in group.begun_as(now) {
+            let sql = "SELECT count(*) AS taken FROM permits WHERE name = $1";
+            let row = fetch_optional(run, sql, args![&name]).await?;
+            let taken = row.map(|row| row.count("taken")).transpose()?;
+            begun.insert(name, taken.unwrap_or_default());
+        }
+        by_name.insert(group.name(), group_count(run, host, group).await?);
+    }
+    Ok(GroupCounts {
+        counted_at: Some(now),
+        by_name,
+        begun,
+    })
+}
+
+async fn group_count(run: &mut impl Run, host: &Host, group: Group<'_>) -> Result<GroupCount, DbError> {
+    let (label, value) = group.label().unwrap_or_default();
+    let is_of_group = match group.label() {
+        Some(_) => run.dialect().has_label(),
+        None => "$1 = $2",
+    };
+    let sql = format!(
+        "SELECT count(*) AS hosts,
+             count(CASE WHEN hosts.id <> $3 AND (hosts.failure_state <> 'UP' OR hosts.fencing_state = 'FENCED' OR live.is_running = 1
+                        OR CAST(hosts.applied_fencing AS text) LIKE '%\"fencing\"%') THEN 1 END) AS out,
+             count(CASE WHEN hosts.id <> $3 AND live.is_running = 1 THEN 1 END) AS under_way,
+             count(CASE WHEN hosts.id <> $3
+                        AND (live.is_in_line OR live.is_running IS NULL AND hosts.fencing_state = 'UNFENCED'
+                             AND (hosts.ill_since IS NOT NULL OR hosts.failure_state = 'UNREACHABLE' AND NOT hosts.is_silence_answered))
+                        AND (hosts.failure_since < $4 OR hosts.failure_since = $4 AND hosts.id < $3) THEN 1 END) AS before_it
+         FROM hosts
+         LEFT JOIN (SELECT host_id, is_in_line, CASE WHEN kind = 'fence' AND status = 'running' THEN 1 ELSE 0 END AS is_running
+                    FROM operations WHERE finished_at IS NULL) AS live ON live.host_id = hosts.id
+         WHERE {is_of_group}"
+    );
+    let values = args![label, value, host.id.0, host.failure_since];
+    let Some(row) = fetch_optional(run, AssertSqlSafe(sql), values).await? else {
+        return Ok(GroupCount::default());
+    };
+    Ok(GroupCount {
+        hosts: row.count("hosts")?,
+        out: row.count("out")?,
+        under_way: row.count("under_way")?,
+        before_it: row.count("before_it")?,
+    })
+}
+
+/// How many hosts have each value of each label.
+pub async fn label_values(run: &mut impl Run) -> Result<BTreeMap<String, BTreeMap<String, u64>>, DbError> {
+    let sql = "SELECT CAST(labels AS text) AS labels, count(*) AS hosts FROM hosts GROUP BY labels";
+    let mut all: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for row in fetch_all(run, sql, args![]).await? {
+        let labels: Labels = row.document("labels")?;
+        let hosts = row.count("hosts")?;
+        for (name, value) in labels {
+            *all.entry(name).or_default().entry(value).or_default() += hosts;
+        }
+    }
+    Ok(all)
 }
 
 /// When the segment of the host changed last, if it has not been quiet for so many seconds since its storm brake held a fence.

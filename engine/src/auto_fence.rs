@@ -46,7 +46,7 @@ impl Engine {
             return Ok(false);
         }
         let around = self.around(state).await?;
-        Ok(asks_others(state, around, self.0.clock.now()))
+        Ok(asks_others(state, &around, self.0.clock.now()))
     }
 
     async fn fence_or_look(&self, state: &HostState, opinions: Opinions) -> Result<(), EngineError> {
@@ -100,8 +100,10 @@ impl Engine {
             }
             None => None,
         };
+        let groups = ringfence_db::group_counts(&mut reader, &state.host, &state.policy.fencing, now).await?;
         Ok(Neighbourhood {
             not_quiet_since,
+            groups,
             ..around
         })
     }

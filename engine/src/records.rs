@@ -9,8 +9,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringfence_backends::{BackendError, Records, Writer, WrittenRecord};
 use ringfence_core::{
-    Backend, DEFAULT_ZONE, Due, Host, HostId, HostState, OperationId, Problems, Record, Restored, Timestamp,
-    Unfinished, error_chain,
+    Backend, DEFAULT_ZONE, Due, Host, HostId, HostState, Labels, OperationId, Problems, Record, Restored,
+    Timestamp, Unfinished, error_chain,
 };
 use ringfence_db::{Begun, Changes, Ended, HostWrite, Locking};
 use tokio_util::sync::CancellationToken;
@@ -226,6 +226,7 @@ impl Engine {
             cloud: Some(book.platform().to_owned()),
             known_as: None,
             host_type: None,
+            labels: Labels::new(),
             zone: DEFAULT_ZONE.to_owned(),
             parameters: BTreeMap::new(),
         };

@@ -21,6 +21,7 @@ pub(crate) fn host(fenced: bool) -> Host {
         cloud: Some("lab".to_owned()),
         known_as: None,
         host_type: None,
+        labels: ringfence_core::Labels::new(),
         zone: "default".to_owned(),
         parameters: BTreeMap::new(),
         sources: Sources::default(),

@@ -84,6 +84,7 @@ pub fn host() -> Host {
         cloud: None,
         known_as: None,
         host_type: None,
+        labels: Labels::new(),
         zone: "here".to_owned(),
         parameters: BTreeMap::new(),
         sources: Sources::default(),

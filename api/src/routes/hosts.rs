@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use ringfence_core::{Backend, DEFAULT_ZONE, Host};
+use ringfence_core::{Backend, DEFAULT_ZONE, Host, Labels};
 use ringfence_db::HOSTS;
 use ringfence_engine::{HostChange, HostDraft};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -69,6 +69,9 @@ pub(crate) struct HostBody {
     #[serde(default)]
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     zone: Option<String>,
+    /// What it is told apart by, such as the rack that it stands in; at most 32.
+    #[serde(default)]
+    labels: Labels,
     /// Values for the parameters of methods, by method name.
     #[serde(default)]
     #[schema(value_type = Object)]
@@ -85,6 +88,7 @@ impl From<HostBody> for HostDraft {
             known_as: body.known_as,
             host_type: body.host_type,
             zone: body.zone.unwrap_or_else(|| DEFAULT_ZONE.to_owned()),
+            labels: body.labels,
             parameters: parameters(body.parameters),
         }
     }
@@ -113,6 +117,8 @@ pub(crate) struct HostPatch {
     host_type: Option<Option<String>>,
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     zone: Option<String>,
+    /// All of them
+    labels: Option<Labels>,
     #[schema(value_type = Option<Object>)]
     parameters: Option<BTreeMap<String, BTreeMap<String, ParameterValue>>>,
 }
@@ -220,6 +226,7 @@ pub(crate) async fn update(
         known_as: body.known_as,
         host_type: body.host_type,
         zone: body.zone,
+        labels: body.labels,
         parameters: body.parameters.map(parameters),
     };
     let host = call

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AppliedFencing, Backend, Condition, ConditionAction, Ended, FailureState, Fence, FencingState,
+    AppliedFencing, Backend, Condition, ConditionAction, Ended, FailureState, Fence, FencingState, Labels,
     Parameters, Proof, SeenBoot, Source, StepKind,
 };
 use ringfence_db::HostRow;
@@ -31,6 +31,8 @@ pub(crate) struct HostView {
     #[serde(rename = "type")]
     pub host_type: Option<String>,
     pub zone: String,
+    /// What it is told apart by.
+    pub labels: Labels,
     /// Values for the parameters of methods, by method name.
     #[schema(value_type = Object)]
     pub parameters: BTreeMap<String, Parameters>,
@@ -256,6 +258,7 @@ impl From<HostRow> for HostView {
             known_as: host.known_as,
             host_type: host.host_type,
             zone: host.zone,
+            labels: host.labels,
             parameters: host.parameters,
             failure_source: host.failure_source,
             operation: row.operation.map(|(id, kind, status)| LiveOperation {

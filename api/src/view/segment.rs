@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, QuarantinePolicy, Segment, SegmentDraft, SegmentPolicy,
-    Wanted,
+    ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment, SegmentDraft,
+    SegmentPolicy, Wanted,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -87,6 +87,9 @@ pub(crate) struct FencingView {
     pub per_minute: Option<u32>,
     /// Seconds without a change of a host of the segment for which a fence waits after the storm brake has held one; 10 to 86400; null: none.
     pub quiet_s: Option<u32>,
+    /// What is bounded for groups of hosts; at most 8.
+    #[schema(value_type = Vec<GroupRuleView>, max_items = 8)]
+    pub groups: Vec<GroupRule>,
     /// Methods of the driver ceph by name: a fence that begins by itself is held until every Ceph that they reach goes on without the host, and says so within 30 s.
     #[schema(max_items = 8)]
     pub ceph: Vec<String>,
@@ -96,7 +99,25 @@ pub(crate) struct FencingView {
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, ceph, queries,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, groups, ceph, queries,
+}
+
+/// What is bounded for the hosts that share a value of a label, in whichever segment, or for all hosts. One of the bounds is needed.
+#[expect(dead_code, reason = "it describes GroupRule")]
+#[derive(ToSchema)]
+pub(crate) struct GroupRuleView {
+    /// The label; hosts that do not have it are of no group. Without it all hosts are one group. A host has to have it already.
+    #[schema(max_length = 317, example = "rack")]
+    label: Option<String>,
+    /// Fences of the group's hosts that may be under way at one time, one that begins by itself counted; 1 to 10000; absent: any number.
+    #[schema(minimum = 1, maximum = 10_000, example = 1)]
+    at_once: Option<u32>,
+    /// Hosts of the group that may be out of service (not UP, FENCED or being fenced), the one that would be fenced counted; 1 to 10000, fewer than the largest group has; absent: any number.
+    #[schema(minimum = 1, maximum = 10_000, example = 1)]
+    at_most_out: Option<u32>,
+    /// Whether more than half of the group's hosts have to stay in service; false if absent
+    #[schema(required = false)]
+    majority: bool,
 }
 
 /// How often a host has to be fenced to be in quarantine.

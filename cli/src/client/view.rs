@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::Timestamp;
+use ringfence_core::{GroupRule, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ pub struct Host {
     pub host_type: Option<String>,
     #[serde(default)]
     pub zone: String,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     #[serde(default)]
     pub parameters: BTreeMap<String, BTreeMap<String, String>>,
     pub failure_state: String,
@@ -466,6 +468,7 @@ pub struct Fencing {
     pub at_once: Option<u32>,
     pub per_minute: Option<u32>,
     pub quiet_s: Option<u32>,
+    pub groups: Vec<GroupRule>,
     pub ceph: Vec<String>,
     pub queries: Vec<String>,
 }

@@ -17,6 +17,8 @@ use self::apply::{ApplyArgs, FileArgs};
 use self::export::ExportArgs;
 use self::history::HistoryArgs;
 use self::template::TemplateArgs;
+use ringfence_core::GroupRule;
+
 use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
@@ -95,6 +97,10 @@ pub struct SegmentFields {
     /// queries=METHOD,METHOD; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
+    /// What is bounded for a group of hosts, as in label=rack,at_once=1, label=etcd,majority=true, label=etcd,at_most_out=1, or at_once=10 for all hosts; may be
+    /// repeated, and replaces all rules for groups; none: removes all rules
+    #[arg(long, value_name = "KEY=VALUE[,KEY=VALUE]|none")]
+    group: Vec<String>,
     /// What is done about a condition of a host, as in KernelDeadlock=hold_scheduling or KernelDeadlock=fence,for_s=120,status=True; may be
     /// repeated, and replaces all rules for conditions; none: removes all rules
     #[arg(long, value_name = "NAME=ACTION[,KEY=VALUE]|none")]
@@ -117,7 +123,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "quarantine", "rejoin_wait_s", "workloads_zone",
-    "fencing", "condition", "evacuation",
+    "fencing", "group", "condition", "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -212,6 +218,26 @@ fn condition_rule(text: &str) -> Result<Value, CliError> {
     Ok(rule.into())
 }
 
+/// The rules for groups: all of them.
+fn group_rules(texts: &[String]) -> Result<Vec<Value>, CliError> {
+    let rules = texts.iter().filter(|text| text.as_str() != "none");
+    let rule = |text: &String| -> Result<Value, CliError> {
+        let fields: Result<Map<String, Value>, CliError> = text.split(',').map(group_field).collect();
+        fields.map(Value::Object)
+    };
+    rules.map(rule).collect()
+}
+
+fn group_field(text: &str) -> Result<(String, Value), CliError> {
+    let Pair { key, value } = pair(text)?;
+    // A label may read like a number.
+    let value = match key.as_str() {
+        "label" => value.into(),
+        _ => serde_json::from_str(&value).unwrap_or_else(|_| value.into()),
+    };
+    Ok((key, value))
+}
+
 pub use self::template::run as template;
 
 pub async fn run(command: SegmentCommand, session: &mut Session) -> Result<(), CliError> {
@@ -257,7 +283,10 @@ impl SegmentFields {
         put(&mut policy, "rejoin_wait_s", self.rejoin_wait_s);
         put(&mut policy, "workloads_zone", self.workloads_zone);
         let fencing = self.fencing.iter().map(|text| fencing_field(text));
-        let fencing = fencing.collect::<Result<Map<String, Value>, CliError>>()?;
+        let mut fencing = fencing.collect::<Result<Map<String, Value>, CliError>>()?;
+        if !self.group.is_empty() {
+            fencing.insert("groups".to_owned(), group_rules(&self.group)?.into());
+        }
         if !self.condition.is_empty() {
             policy.insert("conditions".to_owned(), condition_rules(&self.condition)?.into());
         }
@@ -326,6 +355,25 @@ fn fencing(policy: &Policy) -> String {
     )
 }
 
+fn group_line(rule: &GroupRule) -> String {
+    let GroupRule {
+        label,
+        at_once,
+        at_most_out,
+        majority,
+    } = rule;
+    let whose = label
+        .as_ref()
+        .map_or_else(|| "all hosts".to_owned(), |label| format!("hosts of one {label}"));
+    let bounds = [
+        at_once.map(|fences| format!("{fences} fences at once")),
+        at_most_out.map(|hosts| format!("at most {hosts} out of service")),
+        majority.then(|| "more than half stay in service".to_owned()),
+    ];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    format!("{whose}: {}", bounds.join(", "))
+}
+
 fn condition_line(rule: &ConditionRule) -> String {
     let for_s = match rule.for_s {
         0 => String::new(),
@@ -388,6 +436,9 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
         .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
         .with_some("workloads' zone", policy.workloads_zone.as_deref())
         .with("fencing", fencing(policy));
+    for rule in &policy.fencing.groups {
+        details = details.with("group", group_line(rule));
+    }
     for rule in &policy.conditions {
         details = details.with("condition", condition_line(rule));
     }
@@ -425,12 +476,16 @@ mod tests {
                 "at_most=8".to_owned(),
                 "at_once=none".to_owned(),
             ],
+            group: vec![
+                "label=rack,at_once=1".to_owned(),
+                "label=7,majority=true".to_owned(),
+            ],
             condition: vec!["KernelDeadlock=fence,for_s=120,status=True".to_owned()],
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true,
-                "fencing": {"automatic": true, "at_most": 8, "at_once": null},
+                "fencing": {"automatic": true, "at_most": 8, "at_once": null, "groups": [{"label": "rack", "at_once": 1}, {"label": "7", "majority": true}]},
                 "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}], "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringfence_core::{
-    Backend, Boot, DEFAULT_ZONE, FencingKind, Level, MethodTimes, PlanScope, PlanStage, Report, Resource,
-    SegmentDraft, SegmentPolicy, TaskSpec, default_sufficient_sets,
+    Backend, Boot, DEFAULT_ZONE, FencingKind, Labels, Level, MethodTimes, PlanScope, PlanStage, Report,
+    Resource, SegmentDraft, SegmentPolicy, TaskSpec, default_sufficient_sets,
 };
 use ringfence_engine::{Context, Engine, EngineError, HostDraft, MethodDraft, PlanDraft};
 use ringfence_simulators::{Handle, SeenHost, SimulatorError, Simulators, World};
@@ -82,6 +82,7 @@ pub async fn set_up(engine: &Engine) -> Result<(), CliError> {
             cloud: None,
             known_as: None,
             host_type: Some(HOST_TYPE.to_owned()),
+            labels: Labels::new(),
             zone: DEFAULT_ZONE.to_owned(),
             parameters: BTreeMap::new(),
         };

@@ -28,7 +28,7 @@ pub(super) fn auto_fence(
     draft: &mut Draft,
     id: OperationId,
     resolved: Resolved,
-    around: Neighbourhood,
+    around: &Neighbourhood,
     opinions: &Opinions,
 ) -> Reply {
     if fence_due(&draft.state).is_none_or(|due| due > draft.now) {
@@ -44,7 +44,7 @@ pub(super) fn auto_fence(
     let is_free = brake.is_none() && holding.is_empty();
     let mut operation = new_operation(draft, id, resolved, cause);
     if is_free && let Work::Fence(fence) = &mut operation.work {
-        fence.permits = held::permits(draft, opinions);
+        fence.permits = held::permits(draft, around, opinions);
         fence.allowed_until = opinions.count_until();
     }
     fence::supersede(draft);
@@ -58,7 +58,7 @@ pub(super) fn auto_fence(
 }
 
 /// Why a person is asked first, where too much has failed at once.
-pub(super) fn brake(draft: &Draft, around: Neighbourhood) -> Option<String> {
+pub(super) fn brake(draft: &Draft, around: &Neighbourhood) -> Option<String> {
     let why = draft.state.policy.fencing.brake(around);
     why.filter(|_| on(Guard::StormBrake))
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::group;
 use crate::guard::{Guard, on};
 use crate::safeguard::{LOOK_AGAIN_S, rulings};
 use crate::{
@@ -16,7 +17,7 @@ use super::{AUTO_FENCE_AGAIN_MS, Draft, auto_fence};
 pub(super) fn holding(
     draft: &Draft,
     cause: Cause,
-    around: Neighbourhood,
+    around: &Neighbourhood,
     opinions: &Opinions,
 ) -> Vec<Ruling> {
     let host = &draft.state.host;
@@ -40,7 +41,7 @@ pub(super) fn holding(
 }
 
 /// What a fence takes that begins now.
-pub(super) fn permits(draft: &Draft, opinions: &Opinions) -> Vec<Permit> {
+pub(super) fn permits(draft: &Draft, around: &Neighbourhood, opinions: &Opinions) -> Vec<Permit> {
     let policy = &draft.state.policy.fencing;
     let segment_id = draft.state.host.segment_id;
     let at_once = policy
@@ -49,9 +50,11 @@ pub(super) fn permits(draft: &Draft, opinions: &Opinions) -> Vec<Permit> {
     let per_minute = policy
         .per_minute
         .map(|at_most| Permit::of_minute(segment_id, draft.now, at_most));
+    let groups = group::permits(policy, &draft.state.host.labels, around, draft.now);
     let all = at_once
         .into_iter()
         .chain(per_minute)
+        .chain(groups)
         .chain(opinions.permits(draft.now));
     all.filter(|_| on(Guard::FenceTakesPermit)).collect()
 }
@@ -90,7 +93,7 @@ fn told(by: &[Ruling]) -> String {
 
 /// Begins it if nothing holds it any more. Too much may have failed meanwhile: then a person is asked. Its segment may not want it any more:
 /// then it ends.
-pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Opinions) -> Reply {
+pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &Opinions) -> Reply {
     if look_due(draft.live()).is_none_or(|due| due > draft.now) {
         return Reply::AlreadySo;
     }
@@ -130,7 +133,7 @@ pub(super) fn look_again(draft: &mut Draft, around: Neighbourhood, opinions: &Op
         set_held(draft, None);
         auto_fence::ask(draft, &why);
     } else {
-        let taken = permits(draft, opinions);
+        let taken = permits(draft, around, opinions);
         if let Some(fence) = fence_of(draft) {
             fence.permits = taken;
             fence.allowed_until = opinions.count_until();

@@ -92,9 +92,9 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
                 plan,
                 sufficient_sets,
             };
-            auto_fence::auto_fence(draft, operation_id, resolved, around, &opinions)
+            auto_fence::auto_fence(draft, operation_id, resolved, &around, &opinions)
         }
-        Input::LookAgain { around, opinions } => held::look_again(draft, around, &opinions),
+        Input::LookAgain { around, opinions } => held::look_again(draft, &around, &opinions),
         Input::Confirm {
             operation_id,
             generation,

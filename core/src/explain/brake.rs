@@ -23,7 +23,7 @@ impl StormBrake {
         let policy = state.policy.fencing.clone();
         let around = around.with_silent(state);
         Self {
-            holds: policy.brake(around),
+            holds: policy.brake(&around),
             due_at: fence_due(state),
             policy,
             around,

@@ -76,7 +76,7 @@ fn ruling(answer: Result<CephSurvey, String>, age_s: i64) -> Ruling {
         &world.state,
         Cause::Silence,
         FailureState::Unreachable,
-        Neighbourhood::default(),
+        &Neighbourhood::default(),
         &opinions,
         now,
     );
@@ -362,7 +362,7 @@ fn a_fence_that_waits_for_its_turn_keeps_its_place_before_ceph_is_asked() {
     assert!(live(&world).is_in_line());
     assert!(!live(&world).detail.contains("Ceph"), "{}", live(&world).detail);
     world.others.under_way = 0;
-    assert!(asks_others(&world.state, world.others, world.now));
+    assert!(asks_others(&world.state, &world.others, world.now));
     // An engine asks, and gets no answer.
     world.opinions = Opinions {
         asked_at: Some(world.now),

@@ -40,7 +40,7 @@ fn rulings_of(answers: &[(&str, Result<Answer, String>)], age_s: i64) -> Vec<(Ve
         &world.state,
         Cause::Silence,
         FailureState::Unreachable,
-        Neighbourhood::default(),
+        &Neighbourhood::default(),
         &opinions,
         start() + TimeDelta::seconds(age_s),
     );

@@ -77,6 +77,7 @@ CREATE TABLE hosts (
     known_as text,
     host_type text,
     zone text NOT NULL,
+    labels jsonb NOT NULL,
     parameters jsonb NOT NULL,
     -- What each source saw, and what that comes to. It is written with every report, so it is text like the body of an operation.
     sources text NOT NULL CHECK (sources <> ''),

@@ -96,6 +96,7 @@ CREATE TABLE hosts (
     known_as text,
     host_type text,
     zone text NOT NULL,
+    labels text NOT NULL,
     parameters text NOT NULL,
     -- What each source saw, and what that comes to. It is written with every report, so it is text like the body of an operation.
     sources text NOT NULL CHECK (sources <> ''),

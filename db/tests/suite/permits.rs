@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, AppliedFencing, ConditionAction, FailureState, FencingKind, FrozenMethod, Generation, Held,
-    Host, MethodId, MethodTimes, Operation, OperationStatus, Permit, Resource, Ruling, Safeguard, SegmentId,
-    Verdict, Work,
+    Applied, AppliedFencing, ConditionAction, FailureState, FencingKind, FencingPolicy, FrozenMethod,
+    Generation, GroupCount, GroupCounts, GroupRule, Held, Host, MethodId, MethodTimes, Operation,
+    OperationStatus, Permit, Resource, Ruling, Safeguard, Segment, SegmentId, Verdict, Work,
 };
 use ringfence_db::{
-    Changes, Database, Ended, NewPermit, NotHad, delete_host, hosts_gone_beside, insert_host, insert_segment,
-    neighbourhood,
+    Changes, Database, Ended, NewPermit, NotHad, delete_host, group_counts, hosts_gone_beside, insert_host,
+    insert_segment, label_values, neighbourhood,
 };
 
 use uuid::Uuid;
@@ -29,6 +29,7 @@ crate::stories!(permits:
     a_host_that_is_removed_returns_what_its_operations_hold,
     what_stands_around_a_host_is_counted,
     what_may_be_lost_beside_a_host_is_listed,
+    the_hosts_of_a_group_are_counted_in_whichever_segment_they_are,
 );
 
 /// A host of this name with a fence that is under way.
@@ -335,4 +336,83 @@ async fn what_may_be_lost_beside_a_host_is_listed(rig: &Rig) {
     assert_eq!(names, ["h1", "h3", "h4"]);
     let first = hosts_gone_beside(&mut reader, it.id, 1).await.unwrap();
     assert_eq!(first.len(), 1);
+}
+
+async fn the_hosts_of_a_group_are_counted_in_whichever_segment_they_are(rig: &Rig) {
+    let ours = segment("ours");
+    let elsewhere = segment("elsewhere");
+    for segment in [&ours, &elsewhere] {
+        insert_segment(&mut rig.db.reader(), segment).await.unwrap();
+    }
+    let in_rack = async |name: &str, rack: &str, state, since, of: &Segment| {
+        let host = Host {
+            labels: [("rack".to_owned(), rack.to_owned())].into(),
+            failure_state: state,
+            failure_since: Some(at(since)),
+            ..host(name, of)
+        };
+        insert_host(&mut rig.db.reader(), &host).await.unwrap();
+        update_host(&mut rig.db.reader(), &host, None).await.unwrap();
+        host
+    };
+    let it = in_rack("h0", "r1", FailureState::Unreachable, 50, &ours).await;
+    in_rack("h1", "r1", FailureState::Up, 50, &ours).await;
+    in_rack("h2", "r1", FailureState::Unknown, 50, &elsewhere).await;
+    in_rack("h3", "r2", FailureState::Unreachable, 40, &ours).await;
+    let running = in_rack("h4", "r1", FailureState::Up, 50, &ours).await;
+    let taken = in_rack("h5", "r1", FailureState::Up, 50, &ours).await;
+    let taken = Host {
+        applied: perhaps_off(),
+        ..taken
+    };
+    update_host(&mut rig.db.reader(), &taken, None).await.unwrap();
+    silent(rig, "h6", ours.id, 10, None).await;
+    let rule = |label: Option<&str>| GroupRule {
+        label: label.map(str::to_owned),
+        at_once: Some(1),
+        ..GroupRule::default()
+    };
+    let policy = FencingPolicy {
+        groups: vec![rule(Some("rack")), rule(None), rule(Some("row"))],
+        ..FencingPolicy::default()
+    };
+    // What has begun in this span of time is counted, too.
+    let begun = policy
+        .groups(&it.labels)
+        .next()
+        .unwrap()
+        .begun_as(at(60))
+        .next()
+        .unwrap();
+    let permit = Permit {
+        of: begun.clone(),
+        at_most: 1,
+        is_kept: true,
+    };
+    let under_way = fence(&running, 1);
+    insert_operation(&rig.db, &under_way).await.unwrap();
+    assert!(is_committed(&take(&rig.db, &under_way, &permit).await));
+    let counts = group_counts(&mut rig.db.reader(), &it, &policy, at(60))
+        .await
+        .unwrap();
+    let count = |hosts, out, under_way, before_it| GroupCount {
+        hosts,
+        out,
+        under_way,
+        before_it,
+    };
+    let expected = GroupCounts {
+        counted_at: Some(at(60)),
+        by_name: [
+            ("rack=r1".to_owned(), count(5, 3, 1, 0)),
+            ("all hosts".to_owned(), count(7, 5, 1, 2)),
+        ]
+        .into(),
+        begun: counts.begun.clone(),
+    };
+    assert_eq!(counts.begun[&begun], 1, "{counts:?}");
+    assert_eq!(counts, expected);
+    let values = label_values(&mut rig.db.reader()).await.unwrap();
+    let rack = [("r1".to_owned(), 5), ("r2".to_owned(), 1)].into();
+    assert_eq!(values, [("rack".to_owned(), rack)].into());
 }

@@ -41,6 +41,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         cloud: None,
         known_as: None,
         host_type: None,
+        labels: ringfence_core::Labels::new(),
         zone: "default".to_owned(),
         parameters: BTreeMap::new(),
         sources: Sources::default(),

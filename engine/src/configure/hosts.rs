@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringfence_core::{
     Applied, Backend, Conditions, EventKind, FailureState, Flapping, Generation, Host, HostDescription,
-    HostId, HostState, Parameters, Problems, Segment, SegmentId, Sources, Timestamp, may_change, may_remove,
-    may_remove_departed, validate_host,
+    HostId, HostState, Labels, Parameters, Problems, Segment, SegmentId, Sources, Timestamp, may_change,
+    may_remove, may_remove_departed, validate_host,
 };
 use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ pub struct HostDraft {
     pub host_type: Option<String>,
     /// From where its devices can be reached.
     pub zone: String,
+    /// What an operator tells it apart by.
+    pub labels: Labels,
     /// Values for the parameters of methods, by method name.
     pub parameters: BTreeMap<String, Parameters>,
 }
@@ -67,6 +69,8 @@ pub struct HostChange {
     pub host_type: Option<Option<String>>,
     /// Its zone.
     pub zone: Option<String>,
+    /// All its labels.
+    pub labels: Option<Labels>,
     /// All its values for the parameters of methods.
     pub parameters: Option<BTreeMap<String, Parameters>>,
 }
@@ -83,6 +87,7 @@ impl HostChange {
             known_as: self.known_as.unwrap_or(host.known_as),
             host_type: self.host_type.unwrap_or(host.host_type),
             zone: self.zone.unwrap_or(host.zone),
+            labels: self.labels.unwrap_or(host.labels),
             parameters: self.parameters.unwrap_or(host.parameters),
             ..host
         }
@@ -93,7 +98,7 @@ impl HostChange {
         let parameters = self.parameters.as_ref();
         json!({
             "name": self.name, "segment": self.segment, "backend": self.backend, "cloud": self.cloud,
-            "known_as": self.known_as, "type": self.host_type, "zone": self.zone,
+            "known_as": self.known_as, "type": self.host_type, "zone": self.zone, "labels": self.labels,
             "parameters": parameters.map(|parameters| parameters.keys().collect::<Vec<_>>()),
         })
     }
@@ -107,6 +112,7 @@ fn description(host: &Host) -> HostDescription<'_> {
         backend: host.backend,
         cloud: host.cloud.as_deref(),
         known_as: host.known_as.as_deref(),
+        labels: &host.labels,
         parameters: &host.parameters,
     }
 }
@@ -123,6 +129,7 @@ impl HostDraft {
             known_as: self.known_as,
             host_type: self.host_type,
             zone: self.zone,
+            labels: self.labels,
             parameters: self.parameters,
             sources: Sources::default(),
             failure_state: FailureState::Unknown,

@@ -1,8 +1,10 @@
 //! Adding, changing and removing segments.
 
+use std::collections::BTreeMap;
+
 use ringfence_core::{
     DEFAULT_SEGMENT_ID, FencingPolicy, FieldChange, Method, Problems, Resource, Segment, SegmentDraft,
-    SegmentId, SegmentPolicy,
+    SegmentId, SegmentPolicy, check_groups,
 };
 use ringfence_db::DbError;
 use serde_json::{Value, json};
@@ -87,6 +89,11 @@ impl Engine {
                 );
             }
         }
+        let known = match &draft.policy.fencing.groups[..] {
+            [] => BTreeMap::new(),
+            _ => ringfence_db::label_values(&mut self.0.db.reader()).await?,
+        };
+        check_groups(&draft.policy.fencing.groups, &known, &mut problems);
         Ok(problems.into_result()?)
     }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringfence_backends::Platform;
-use ringfence_core::{Backend, Census, DEFAULT_ZONE, Listed, Newcomer, Sign, census, error_chain};
+use ringfence_core::{Backend, Census, DEFAULT_ZONE, Labels, Listed, Newcomer, Sign, census, error_chain};
 
 use crate::configure::Origin;
 use crate::{Context, Engine, EngineError, HostDraft};
@@ -88,6 +88,7 @@ impl Adopter {
             known_as: newcomer.known_as,
             host_type,
             zone: DEFAULT_ZONE.to_owned(),
+            labels: Labels::new(),
             parameters: BTreeMap::new(),
         };
         let by = Context::own(&self.backend.label(&self.platform));

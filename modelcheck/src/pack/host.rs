@@ -14,6 +14,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         cloud: _,
         known_as: _,
         host_type: _,
+        labels: _,
         zone: _,
         parameters: _,
         sources: seen,

@@ -117,12 +117,12 @@ impl World {
             out_of_service,
             lately,
             ..
-        } = self.others;
+        } = &self.others;
         Neighbourhood {
-            hosts: hosts + 1,
-            out_of_service: out_of_service + 1,
-            lately: lately + 1,
-            ..self.others
+            hosts: *hosts + 1,
+            out_of_service: *out_of_service + 1,
+            lately: *lately + 1,
+            ..self.others.clone()
         }
     }
 }

@@ -76,7 +76,7 @@ impl From<&ProofProspect> for ProofProspectView {
 
 impl From<&StormBrake> for StormBrakeView {
     fn from(brake: &StormBrake) -> Self {
-        let (policy, around) = (&brake.policy, brake.around);
+        let (policy, around) = (&brake.policy, &brake.around);
         Self {
             is_automatic: policy.automatic,
             would_hold: brake.holds.is_some(),

@@ -31,6 +31,9 @@ pub struct HostFields {
     /// The zone whose workers reach the host's devices
     #[arg(long)]
     zone: Option<String>,
+    /// A label, as in rack=r1; may be repeated
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
     /// A value for a parameter of a method, as in bmc.ip=192.0.2.7; may be repeated
     #[arg(long = "parameter", short, value_name = "METHOD.KEY=VALUE")]
     parameters: Vec<String>,
@@ -51,7 +54,7 @@ const MAX_READS: u32 = 5;
 /// `ringfence host set`
 #[derive(Clone, Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args(
-    ["name", "segment", "backend", "cloud", "known_as", "host_type", "zone", "parameters", "no_type", "no_parameters"],
+    ["name", "segment", "backend", "cloud", "known_as", "host_type", "zone", "labels", "parameters", "no_type", "no_labels", "no_parameters"],
 )))]
 pub struct SetArgs {
     /// Name or id
@@ -65,6 +68,9 @@ pub struct SetArgs {
     /// Removes the type
     #[arg(long, conflicts_with = "host_type")]
     no_type: bool,
+    /// Removes a label; may be repeated
+    #[arg(long = "no-label", value_name = "NAME")]
+    no_labels: Vec<String>,
     /// Removes a value; may be repeated
     #[arg(long = "no-parameter", value_name = "METHOD.KEY")]
     no_parameters: Vec<String>,
@@ -84,6 +90,12 @@ impl HostFields {
 /// `ringfence host add`
 pub async fn add(args: AddArgs, session: &mut Session) -> Result<(), CliError> {
     let mut body = Map::new();
+    let labels = labels(&args.fields.labels)?;
+    put(
+        &mut body,
+        "labels",
+        Some(labels).filter(|labels| !labels.is_empty()),
+    );
     let mut parameters = Map::new();
     args.fields
         .parameters
@@ -117,9 +129,23 @@ pub async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
 async fn set_once(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
     let mut body = Map::new();
     let mut etag = None;
-    if !args.fields.parameters.is_empty() || !args.no_parameters.is_empty() {
-        // All parameters are replaced together, so the others are read first.
-        let (mut now, read) = session.draft("hosts", &args.host, &["parameters"]).await?;
+    let is_of_several = [
+        &args.fields.parameters,
+        &args.no_parameters,
+        &args.fields.labels,
+        &args.no_labels,
+    ];
+    if is_of_several.iter().any(|values| !values.is_empty()) {
+        // All parameters and all labels are replaced together, so the others are read first.
+        let keys = ["parameters", "labels"];
+        let (mut now, read) = session.draft("hosts", &args.host, &keys).await?;
+        let known = object_at(&mut now, "labels")?;
+        for name in &args.no_labels {
+            if known.remove(name).is_none() {
+                return Err(CliError::Usage(format!("the host has no label {name}")));
+            }
+        }
+        known.extend(labels(&args.fields.labels)?);
         let parameters = object_at(&mut now, "parameters")?;
         args.no_parameters
             .iter()
@@ -138,6 +164,11 @@ async fn set_once(args: SetArgs, session: &mut Session) -> Result<(), CliError> 
     }
     let request = Request::patch(&["hosts", &args.host], body.into()).if_match(etag);
     session.show(request, show::details).await
+}
+
+fn labels(texts: &[String]) -> Result<Map<String, Value>, CliError> {
+    let label = |text: &String| pair(text).map(|pair| (pair.key, pair.value.into()));
+    texts.iter().map(label).collect()
 }
 
 /// The name of a method may contain dots, the name of a parameter may not.

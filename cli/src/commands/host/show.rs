@@ -54,6 +54,7 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         .fenced_at
         .map(|at| format!(" since {}", time(at)))
         .unwrap_or_default();
+    let labels = host.labels.iter().map(|(name, value)| format!("{name}={value}"));
     let parameters = host.parameters.iter().flat_map(|(method, values)| {
         values
             .iter()
@@ -69,6 +70,7 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         .with_some("known as", host.known_as.as_deref())
         .with_some("type", host.host_type.as_deref())
         .with("zone", &host.zone)
+        .with_some("labels", Some(labels.collect::<Vec<_>>().join(" ")))
         .with_some("parameters", Some(parameters.collect::<Vec<_>>().join(" ")))
         .with_word("seen", &host.failure_state, seen);
     for source in &host.sources {

@@ -9,6 +9,8 @@ fn given(method: &str, key: &str, value: &str) -> BTreeMap<String, Parameters> {
     BTreeMap::from([(method.to_owned(), values)])
 }
 
+static NONE: Labels = Labels::new();
+
 fn host<'a>(parameters: &'a BTreeMap<String, Parameters>) -> HostDescription<'a> {
     HostDescription {
         name: "compute1",
@@ -17,6 +19,7 @@ fn host<'a>(parameters: &'a BTreeMap<String, Parameters>) -> HostDescription<'a>
         backend: Backend::Nova,
         cloud: None,
         known_as: None,
+        labels: &NONE,
         parameters,
     }
 }

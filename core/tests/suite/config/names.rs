@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use ringfence_core::*;
 
 #[test]
@@ -117,6 +119,7 @@ fn a_policy_is_within_its_ranges() {
             at_once: Some(0),
             per_minute: Some(10_001),
             quiet_s: Some(9),
+            groups: bad_groups(),
             ceph: ["main", "no ceph", "main"].map(str::to_owned).into(),
             queries: (0..9).map(|number| format!("q{}", number.min(7))).collect(),
         },
@@ -161,6 +164,11 @@ fn a_policy_is_within_its_ranges() {
             "policy.fencing.at_once",
             "policy.fencing.per_minute",
             "policy.fencing.quiet_s",
+            "policy.fencing.groups[0]",
+            "policy.fencing.groups[1].label",
+            "policy.fencing.groups[1].at_once",
+            "policy.fencing.groups[2].label",
+            "policy.fencing.groups[2].at_most_out",
             "policy.fencing.ceph[1]",
             "policy.fencing.ceph[2]",
             "policy.fencing.queries",
@@ -176,6 +184,90 @@ fn a_policy_is_within_its_ranges() {
             "policy.evacuation.spare_hosts[2]",
         ]
     );
+}
+
+fn bad_groups() -> Vec<GroupRule> {
+    let rule = |label: Option<&str>, at_once, at_most_out| GroupRule {
+        label: label.map(str::to_owned),
+        at_once,
+        at_most_out,
+        majority: false,
+    };
+    vec![
+        rule(Some("rack"), None, None),
+        rule(Some("no label"), Some(0), None),
+        rule(Some("rack"), Some(1), Some(10_001)),
+    ]
+}
+
+#[test]
+fn rules_for_groups_that_no_host_is_of_or_that_hold_nothing_or_everything_are_refused() {
+    let known = |hosts: u64| [("etcd".to_owned(), [("east".to_owned(), hosts)].into())].into();
+    let check = |label: &str, at_most_out, majority, hosts| {
+        let rule = GroupRule {
+            label: Some(label.to_owned()),
+            at_once: None,
+            at_most_out,
+            majority,
+        };
+        let mut problems = Problems::default();
+        check_groups(&[rule], &known(hosts), &mut problems);
+        problems.to_string()
+    };
+    assert_eq!(check("etcd", Some(2), true, 3), "");
+    for (told, why) in [
+        (
+            check("ectd", Some(1), false, 3),
+            "no host has this label; labels of hosts are etcd",
+        ),
+        (
+            check("etcd", Some(3), false, 3),
+            "would hold nothing; fewer than 3 are allowed",
+        ),
+        (
+            check("etcd", None, true, 2),
+            "no host of it could be fenced by itself",
+        ),
+    ] {
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn labels_are_checked() {
+    let parameters = BTreeMap::new();
+    let check = |labels: Labels| {
+        validate_host(&HostDescription {
+            name: "compute1",
+            zone: "here",
+            host_type: None,
+            backend: Backend::None,
+            cloud: None,
+            known_as: None,
+            labels: &labels,
+            parameters: &parameters,
+        })
+    };
+    let label = |name: &str, value: &str| Labels::from([(name.to_owned(), value.to_owned())]);
+    for fine in [
+        label("rack", "r1"),
+        label("node-role.kubernetes.io/control-plane", ""),
+        label("topology.kubernetes.io/zone", "eu-1.a_b"),
+    ] {
+        assert_eq!(check(fine), Ok(()));
+    }
+    let many = (0..33)
+        .map(|number| (format!("l{number}"), String::new()))
+        .collect();
+    for (wrong, field) in [
+        (label("no label", "r1"), "labels"),
+        (label("", "r1"), "labels"),
+        (label("rack", "r 1"), "labels.rack"),
+        (label("rack", &"r".repeat(64)), "labels.rack"),
+        (many, "labels"),
+    ] {
+        assert_eq!(check(wrong).unwrap_err().0[0].field, field);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::actions::{Truthfulness, history, live_through};
 use super::facts::{decisions, fenced_generation, has_note, is_suspended};
 use super::settings::setting;
 
-fn limits_hold(policy: &FencingPolicy, around: Neighbourhood) -> bool {
+fn limits_hold(policy: &FencingPolicy, around: &Neighbourhood) -> bool {
     let share = around.out_of_service * 100 <= around.hosts * u64::from(policy.at_most_percent);
     let is_small = around.out_of_service <= 1 || (around.out_of_service == 2 && around.hosts > 2);
     around.lately <= u64::from(policy.at_most) && (share || is_small)
@@ -37,7 +37,7 @@ proptest! {
             match (&moment.input, &decision.answer) {
                 // Of a host that is suspended, that is asked later.
                 (Input::AutoFence { around, .. }, Reply::Started(id))
-                    if !limits_hold(&moment.before.policy.fencing, *around) && !is_suspended(moment) => drop(held.insert(*id)),
+                    if !limits_hold(&moment.before.policy.fencing, around) && !is_suspended(moment) => drop(held.insert(*id)),
                 (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { .. }, Reply::Joined(id)) => drop(held.remove(id)),
                 (Input::Confirm { .. }, Reply::Done) => held.clear(),
                 _ => {}

@@ -267,7 +267,7 @@ fn one_failed_host_never_triggers_the_storm_brake() {
         lately: 1,
         ..Neighbourhood::default()
     };
-    assert_eq!(policy.brake(alone), None);
+    assert_eq!(policy.brake(&alone), None);
     // Each host is alone in its segment, and the whole cloud fails.
     let dark = Neighbourhood {
         in_cloud: 30,
@@ -276,7 +276,7 @@ fn one_failed_host_never_triggers_the_storm_brake() {
     };
     assert!(
         policy
-            .brake(dark)
+            .brake(&dark)
             .unwrap()
             .contains("13 of the 30 hosts of the cloud")
     );
@@ -286,7 +286,7 @@ fn one_failed_host_never_triggers_the_storm_brake() {
         lately: 1,
         ..Neighbourhood::default()
     };
-    assert!(policy.brake(both).is_some());
+    assert!(policy.brake(&both).is_some());
 }
 
 #[test]
@@ -300,10 +300,10 @@ fn two_hosts_of_a_small_segment_may_fail_while_a_third_is_in_service() {
         out_of_service_in_cloud: out_of_service,
         ..Neighbourhood::default()
     };
-    assert_eq!(policy.brake(of(3, 2)), None);
-    assert!(policy.brake(of(3, 3)).is_some());
-    assert!(policy.brake(of(4, 3)).is_some(), "75 %");
-    assert!(policy.brake(of(2, 2)).is_some());
-    assert_eq!(policy.brake(of(100, 40)), None);
-    assert!(policy.brake(of(100, 41)).is_some());
+    assert_eq!(policy.brake(&of(3, 2)), None);
+    assert!(policy.brake(&of(3, 3)).is_some());
+    assert!(policy.brake(&of(4, 3)).is_some(), "75 %");
+    assert!(policy.brake(&of(2, 2)).is_some());
+    assert_eq!(policy.brake(&of(100, 40)), None);
+    assert!(policy.brake(&of(100, 41)).is_some());
 }

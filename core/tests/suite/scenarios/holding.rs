@@ -249,7 +249,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
         &world.state,
         Cause::Silence,
         FailureState::Unreachable,
-        world.others,
+        &world.others,
         &world.opinions,
         world.now,
     );
@@ -265,7 +265,7 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
         &unbounded.state,
         Cause::Silence,
         FailureState::Unreachable,
-        unbounded.others,
+        &unbounded.others,
         &unbounded.opinions,
         unbounded.now,
     );

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{Backend, DEFAULT_ZONE, HostDescription, Parameters, validate_host, validate_name};
+use ringfence_core::{
+    Backend, DEFAULT_ZONE, HostDescription, Labels, Parameters, validate_host, validate_name,
+};
 use serde_json::{Map, Value, json};
 
 use crate::client::view::Host;
@@ -72,6 +74,7 @@ impl Entry {
                 backend: backend.unwrap_or(Backend::Nova),
                 cloud: self.field("cloud"),
                 known_as: self.field("known_as"),
+                labels: &Labels::new(),
                 parameters: &self.parameters,
             });
             problems.extend(

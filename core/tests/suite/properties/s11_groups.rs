@@ -1,0 +1,278 @@
+//! S11: of a group of hosts, no fence that was not asked for takes one more than may be out of service, and no more run than may at one time, whatever engines have counted before.
+//!
+//! What is judged is which hosts have power. Engines decide late, by what they counted then.
+
+use proptest::prelude::*;
+use ringfence_core::*;
+use ringfence_world::World;
+use ringfence_world::plans;
+
+use super::site::{Site, is_under_way};
+
+const HOSTS: usize = 5;
+
+/// What the segment says of the group.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    AtMostOut(u32),
+    Majority,
+    AtOnce(u32),
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    /// An engine counts for a host. It may decide much later.
+    Count(usize),
+    Pass(u16),
+    FallSilent(usize),
+    ComeBack(usize),
+    Work(usize),
+    /// A worker claims an attempt and commands the device, and is not heard of again.
+    Command(usize),
+    Cancel(usize),
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let host = || 0..HOSTS;
+    prop_oneof![
+        6 => host().prop_map(Action::Count),
+        8 => (0..6_000_u16).prop_map(Action::Pass),
+        6 => host().prop_map(Action::FallSilent),
+        1 => host().prop_map(Action::ComeBack),
+        4 => host().prop_map(Action::Work),
+        3 => host().prop_map(Action::Command),
+        2 => host().prop_map(Action::Cancel),
+    ]
+}
+
+fn bound() -> impl Strategy<Value = Bound> {
+    prop_oneof![
+        (1..4_u32).prop_map(Bound::AtMostOut),
+        Just(Bound::Majority),
+        (1..4_u32).prop_map(Bound::AtOnce),
+    ]
+}
+
+/// Hosts of one rack.
+struct Rack {
+    site: Site,
+    bound: Bound,
+    violation: Option<String>,
+}
+
+impl Rack {
+    fn new(bound: Bound) -> Self {
+        let (at_once, at_most_out) = match bound {
+            Bound::AtOnce(most) => (Some(most), None),
+            Bound::AtMostOut(most) => (None, Some(most)),
+            Bound::Majority => (None, None),
+        };
+        let rule = GroupRule {
+            label: Some("rack".to_owned()),
+            at_once,
+            at_most_out,
+            majority: matches!(bound, Bound::Majority),
+        };
+        let policy = SegmentPolicy {
+            fencing: FencingPolicy {
+                automatic: true,
+                after_s: 0,
+                at_most: 10_000,
+                at_most_percent: 100,
+                groups: vec![rule],
+                ..FencingPolicy::default()
+            },
+            ..plans::policy()
+        };
+        let mut site = Site::new(HOSTS, &policy);
+        for world in &mut site.hosts {
+            world.state.host.labels = [("rack".to_owned(), "r1".to_owned())].into();
+            world.see(FailureState::Up).unwrap();
+        }
+        Self {
+            site,
+            bound,
+            violation: None,
+        }
+    }
+
+    /// What a database would count for the host now.
+    fn count(&mut self, of: usize) {
+        let others = self.site.hosts.iter().enumerate().filter(|(at, _)| *at != of);
+        let is_running = |world: &World| {
+            let live = world.state.operation.as_ref();
+            live.is_some_and(|live| {
+                live.status == OperationStatus::Running && live.kind() == OperationKind::Fence
+            })
+        };
+        let is_out = |world: &World| {
+            let host = &world.state.host;
+            host.failure_state != FailureState::Up
+                || world.is_fenced()
+                || !host.applied.fencing.is_empty()
+                || is_running(world)
+        };
+        let since = self.site.hosts[of].state.host.failure_since;
+        let comes_first = |at: usize, world: &World| {
+            let host = &world.state.host;
+            let live = world
+                .state
+                .operation
+                .as_ref()
+                .filter(|live| live.status.is_live());
+            let waits = live.map_or(!host.is_silence_answered, |live| {
+                live.status == OperationStatus::Held
+            });
+            let is_silent = host.failure_state == FailureState::Unreachable && host.fence.is_none();
+            waits && is_silent && (host.failure_since, at) < (since, of)
+        };
+        let count = GroupCount {
+            hosts: HOSTS as u64,
+            out: others.clone().filter(|(_, world)| is_out(world)).count() as u64,
+            under_way: others.clone().filter(|(_, world)| is_running(world)).count() as u64,
+            before_it: others.filter(|(at, world)| comes_first(*at, world)).count() as u64,
+        };
+        let kept = self.site.kept.clone();
+        let world = &mut self.site.hosts[of];
+        let policy = &world.state.policy.fencing;
+        let names = policy
+            .groups(&world.state.host.labels)
+            .flat_map(|group| group.begun_as(world.now));
+        let begun = names.map(|name| {
+            let taken = kept.iter().filter(|kept| **kept == name).count();
+            (name, taken as u64)
+        });
+        let begun = begun.collect();
+        world.others.groups = GroupCounts {
+            counted_at: Some(world.now),
+            by_name: [("rack=r1".to_owned(), count)].into(),
+            begun,
+        };
+    }
+
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) -> bool {
+        let was_under_way = is_under_way(&self.site.hosts[at]);
+        let is_done = self.site.change(at, change);
+        if is_under_way(&self.site.hosts[at]) && !was_under_way {
+            self.judge(at);
+        }
+        is_done
+    }
+
+    /// A fence of the host has begun.
+    fn judge(&mut self, at: usize) {
+        let all = || self.site.hosts.iter().enumerate();
+        let (taken, most) = match self.bound {
+            Bound::AtOnce(most) => (
+                all().filter(|(_, world)| is_under_way(world)).count(),
+                most as usize,
+            ),
+            Bound::AtMostOut(most) => (self.down(at), most as usize),
+            Bound::Majority => (self.down(at), (HOSTS - 1) / 2),
+        };
+        if taken > most {
+            self.violation = Some(format!("h{at} is number {taken} of {most}"));
+        }
+    }
+
+    /// Hosts that have no power or are about to lose it, this one counted.
+    fn down(&self, at: usize) -> usize {
+        let is_down =
+            |other: usize, world: &World| other == at || !world.site.is_powered() || is_under_way(world);
+        let all = self.site.hosts.iter().enumerate();
+        all.filter(|(other, world)| is_down(*other, world)).count()
+    }
+
+    /// All clocks are one.
+    fn pass(&mut self, milliseconds: i64) {
+        for _ in 0..milliseconds / 500 {
+            for at in 0..HOSTS {
+                if !self.change(at, |world| world.pass(500)) {
+                    self.site.hosts[at].pass_unseen(500);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, action: &Action) {
+        match *action {
+            Action::Count(host) => self.count(host),
+            Action::Pass(ms) => self.pass(i64::from(ms)),
+            Action::FallSilent(host) => {
+                self.change(host, |world| drop(world.see(FailureState::Unreachable)));
+            }
+            Action::ComeBack(host) if !self.site.hosts[host].site.is_powered() => {}
+            Action::ComeBack(host) => {
+                self.change(host, |world| drop(world.see(FailureState::Up)));
+            }
+            Action::Command(host) => {
+                self.change(host, |world| {
+                    let last = world.sent.len().checked_sub(1);
+                    let job = last.and_then(|last| world.deliver(last, "w").ok());
+                    if let Some(job) = job {
+                        world.command(job);
+                    }
+                });
+            }
+            Action::Work(host) => {
+                self.change(host, World::work_off);
+            }
+            Action::Cancel(host) => {
+                self.change(host, |world| drop(world.cancel()));
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn s11_no_more_hosts_of_a_group_are_taken_than_may_be(
+        bound in bound(),
+        actions in proptest::collection::vec(action(), 1..120),
+    ) {
+        let mut rack = Rack::new(bound);
+        for action in &actions {
+            rack.act(action);
+            prop_assert_eq!(&rack.violation, &None, "after {:?}", action);
+        }
+    }
+}
+
+/// So many of all hosts that fall silent together are fenced.
+fn fenced_of_all(bound: Bound) -> usize {
+    let mut rack = Rack::new(bound);
+    for host in 0..HOSTS {
+        rack.act(&Action::FallSilent(host));
+        rack.act(&Action::Pass(1_000));
+    }
+    for _ in 0..60 {
+        for host in 0..HOSTS {
+            rack.act(&Action::Count(host));
+            rack.act(&Action::Work(host));
+        }
+        rack.act(&Action::Pass(1_000));
+    }
+    assert_eq!(rack.violation, None);
+    rack.site.hosts.iter().filter(|world| world.is_fenced()).count()
+}
+
+#[test]
+fn s11_hosts_of_a_group_are_fenced_one_after_the_other_until_too_few_are_left() {
+    assert_eq!(fenced_of_all(Bound::AtOnce(1)), HOSTS);
+    // The others may have power still, and are known to be silent only. Which of them is it that may be fenced?
+    assert_eq!(fenced_of_all(Bound::Majority), 0);
+    let mut rack = Rack::new(Bound::AtMostOut(2));
+    for host in [0, 1] {
+        rack.act(&Action::FallSilent(host));
+        rack.act(&Action::Count(host));
+    }
+    for _ in 0..20 {
+        for host in [0, 1] {
+            rack.act(&Action::Count(host));
+            rack.act(&Action::Work(host));
+        }
+        rack.act(&Action::Pass(1_000));
+    }
+    assert_eq!(rack.violation, None);
+    assert!(rack.site.hosts[0].is_fenced() && rack.site.hosts[1].is_fenced());
+}
