@@ -30,6 +30,7 @@ mod real_hosts;
 mod rejoining;
 mod retention;
 mod scheduler_hook;
+mod second_opinions;
 mod segments_as_text;
 mod sources;
 mod subscriptions;

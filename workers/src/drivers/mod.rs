@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 12] = [
+pub(crate) static DRIVERS: [&Entry; 13] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
@@ -48,6 +48,7 @@ pub(crate) static DRIVERS: [&Entry; 12] = [
     &metal3::DRIVER,
     &neutron::DRIVER,
     &query::PROMETHEUS,
+    &query::REACH,
     &redfish::DRIVER,
     &simulated::DRIVER,
     &query::WEBHOOK,

@@ -19,6 +19,7 @@ mod metadata;
 mod peers;
 mod queries;
 mod questions;
+mod reach;
 mod redfish;
 mod redfish_odd;
 mod runtime;

@@ -1,6 +1,7 @@
 //! Drivers that act on nothing: they ask others whether a fence of a host may begin.
 
 mod prometheus;
+mod reach;
 mod webhook;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 use url::Url;
 
 pub(super) use self::prometheus::DRIVER as PROMETHEUS;
+pub(super) use self::reach::DRIVER as REACH;
 pub(super) use self::webhook::DRIVER as WEBHOOK;
 use crate::driver::{Driver, Report};
 use crate::{Secrets, WorkerError};
