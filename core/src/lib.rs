@@ -33,6 +33,7 @@ mod host;
 mod host_rules;
 mod ids;
 mod input;
+mod kdump;
 mod latecomers;
 mod method;
 mod movable;
@@ -112,6 +113,7 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
+pub use kdump::{KDUMP, Kdump, KdumpAddresses};
 pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
 pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};
 pub use movable::{Movable, NamedToGo, gate_of_all, gate_of_named, movable_now, proven_movable};

@@ -87,6 +87,8 @@ pub(crate) struct FencingView {
     pub per_minute: Option<u32>,
     /// Seconds without a change of a host of the segment for which a fence waits after the storm brake has held one; 10 to 86400; null: none.
     pub quiet_s: Option<u32>,
+    /// Seconds for which a fence that has begun by itself leaves the power to a host that writes a crash dump; 10 to 21600; null: it does not wait for dumps.
+    pub kdump_timeout_s: Option<u32>,
     /// Methods of the driver ceph by name: a fence that begins by itself is held until every Ceph that they reach goes on without the host, and says so within 30 s.
     #[schema(max_items = 8)]
     pub ceph: Vec<String>,
@@ -96,7 +98,7 @@ pub(crate) struct FencingView {
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, ceph, queries,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, kdump_timeout_s, ceph, queries,
 }
 
 /// How often a host has to be fenced to be in quarantine.

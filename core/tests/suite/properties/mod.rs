@@ -14,6 +14,7 @@ mod s10_a_persons_word;
 mod s11_at_once;
 mod s11_ceph;
 mod s11_cool_down;
+mod s11_kdump;
 mod s11_quarantine;
 mod s11_queries;
 mod s11_storm_brake;
