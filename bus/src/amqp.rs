@@ -117,7 +117,7 @@ impl AmqpBus {
                 };
                 self.together.publish(place, piece).await
             }
-            Queue::Tasks { .. } | Queue::Devices { .. } => {
+            Queue::Tasks { .. } | Queue::Devices { .. } | Queue::Kdump => {
                 let properties = place.address(wire::properties(message)?)?;
                 self.publisher
                     .publish(&place.queue, properties, &message.body)

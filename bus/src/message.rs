@@ -1,6 +1,7 @@
 //! What the messages say.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use ringfence_core::{
     Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome,
@@ -199,4 +200,41 @@ pub enum DeviceReply {
 
 impl Payload for DeviceReply {
     const KIND: &'static str = "device-reply.v1";
+}
+
+/// A worker that listens for kdump messages asks an engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum KdumpRequest {
+    /// Which addresses do hosts have?
+    Addresses {
+        /// Those that come after this one.
+        after: Option<IpAddr>,
+    },
+    /// From these addresses of hosts messages came.
+    Seen {
+        /// Each once.
+        addresses: Vec<IpAddr>,
+    },
+}
+
+impl Payload for KdumpRequest {
+    const KIND: &'static str = "kdump.v1";
+}
+
+/// The engine's answer to a [`KdumpRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum KdumpReply {
+    /// Addresses of hosts.
+    Addresses {
+        /// In order; none: there are no more.
+        addresses: Vec<IpAddr>,
+    },
+    /// It was taken down.
+    Taken,
+}
+
+impl Payload for KdumpReply {
+    const KIND: &'static str = "kdump-reply.v1";
 }

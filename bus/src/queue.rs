@@ -28,6 +28,8 @@ pub enum Queue {
     Claims,
     /// Results, for the engines.
     Results,
+    /// Addresses from which kdump messages came, for the engines.
+    Kdump,
 }
 
 impl fmt::Display for Queue {
@@ -37,6 +39,7 @@ impl fmt::Display for Queue {
             Self::Devices { resource, zone } => write!(f, "ringfence.devices.{}.{zone}", resource.as_str()),
             Self::Claims => f.write_str("ringfence.claims"),
             Self::Results => f.write_str("ringfence.results"),
+            Self::Kdump => f.write_str("ringfence.kdump"),
         }
     }
 }

@@ -28,6 +28,12 @@ pub enum EventKind {
     /// A person takes back a host that was in quarantine.
     #[strum(serialize = "host.quarantine_ended")]
     HostQuarantineEnded,
+    /// Messages say that the host's kernel has crashed and that the host writes a dump.
+    #[strum(serialize = "host.kdump_began")]
+    HostKdumpBegan,
+    /// No message of the host's crash dump comes any more.
+    #[strum(serialize = "host.kdump_ended")]
+    HostKdumpEnded,
     /// A person has suspended the host.
     #[strum(serialize = "host.suspended")]
     HostSuspended,

@@ -34,6 +34,9 @@ pub struct FencingPolicy {
     /// Seconds without a change in the segment for which a fence waits after the storm brake has held one, 10 to 86,400; `null`: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_s: Option<u32>,
+    /// Seconds for which a fence that has begun by itself leaves the power to a host that writes a crash dump, 10 to 21,600; `null`: it does not wait for dumps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kdump_timeout_s: Option<u32>,
     /// Rules for groups of hosts, at most 8.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRule>,
@@ -59,6 +62,7 @@ impl Default for FencingPolicy {
             at_once: None,
             per_minute: None,
             quiet_s: None,
+            kdump_timeout_s: None,
             groups: Vec::new(),
             ceph: Vec::new(),
             queries: Vec::new(),
@@ -142,13 +146,17 @@ impl FencingPolicy {
         let at_once = self.at_once.map(|value| ("at_once", value, 1, 10_000));
         let per_minute = self.per_minute.map(|value| ("per_minute", value, 1, 10_000));
         let quiet_s = self.quiet_s.map(|value| ("quiet_s", value, 10, 86_400));
+        let kdump_s = self
+            .kdump_timeout_s
+            .map(|value| ("kdump_timeout_s", value, 10, 21_600));
+        let given = [at_once, per_minute, quiet_s, kdump_s].into_iter().flatten();
         let ranges = [
             ("after_s", self.after_s, 0, 3_600),
             ("at_most", self.at_most, 1, 10_000),
             ("within_s", self.within_s, 10, 86_400),
             ("at_most_percent", self.at_most_percent, 1, 100),
         ];
-        for (field, value, min, max) in ranges.into_iter().chain(at_once).chain(per_minute).chain(quiet_s) {
+        for (field, value, min, max) in ranges.into_iter().chain(given) {
             if !(min..=max).contains(&value) {
                 problems.add(
                     format!("policy.fencing.{field}"),

@@ -219,6 +219,8 @@ guards! {
     ConditionIsAnsweredOnce,
     /// A fence for a condition that is no more ends before a worker has acted.
     EndedConditionStopsIdleFence,
+    /// A host that writes a crash dump keeps its power until a fence that was not asked for has waited for it.
+    KdumpHoldsPower,
     /// A fence that was not asked for takes a permit of what is bounded.
     FenceTakesPermit,
     /// A backend is told that a host is down only once the host is FENCED.

@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Labels, MethodId,
-    Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions, Sources,
-    StepKind, Suspension, TaskKind, Timestamp, words,
+    AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Kdump, Labels,
+    MethodId, Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions,
+    Sources, StepKind, Suspension, TaskKind, Timestamp, words,
 };
 
 /// Where a host's workloads live.
@@ -156,6 +156,8 @@ pub struct Host {
     pub flapping: Flapping,
     /// When the storm brake last held a fence of it.
     pub braked_at: Option<Timestamp>,
+    /// The crash dump that it writes, or that it has written since its operation began.
+    pub kdump: Option<Kdump>,
     /// Advanced by each fence and rejoin.
     pub generation: Generation,
     /// What FENCED rests on; `None` while the host is UNFENCED.

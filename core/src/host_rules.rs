@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::kdump::check_addresses;
 use crate::label::check_labels;
 use crate::method::check_parameters;
 use crate::{
-    Backend, Host, HostState, Labels, Parameters, Problems, Refusal, Timestamp, validate_name, validate_zone,
+    Backend, Host, HostState, KDUMP, Labels, Parameters, Problems, Refusal, Timestamp, validate_name,
+    validate_zone,
 };
 
 /// The most methods that a host may give parameters for: as many as one task can have (8 in each of 9 levels).
@@ -143,6 +145,9 @@ fn check_host_parameters(parameters: &BTreeMap<String, Parameters>, problems: &m
         );
     }
     for (method, values) in parameters {
+        if method == KDUMP {
+            check_addresses(values, problems);
+        }
         match validate_name("parameters", method) {
             Ok(()) => check_parameters(&format!("parameters.{method}"), values, problems),
             Err(problem) => problems.0.push(problem),

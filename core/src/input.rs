@@ -249,6 +249,8 @@ pub enum Input {
         /// Who asks.
         actor: Actor,
     },
+    /// A kdump message came from an address of the host.
+    KdumpMessage,
     /// A worker asks whether it may act.
     Claim(Claim),
     /// The claim's device takes another command at the moment; the attempt waits.

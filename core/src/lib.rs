@@ -34,6 +34,7 @@ mod host;
 mod host_rules;
 mod ids;
 mod input;
+mod kdump;
 mod label;
 mod latecomers;
 mod method;
@@ -115,6 +116,7 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
+pub use kdump::{KDUMP, Kdump, KdumpAddresses};
 pub use label::{Labels, MAX_LABELS, check_label_name};
 pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
 pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};

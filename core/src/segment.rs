@@ -130,6 +130,7 @@ impl SegmentDraft {
         in_policy["fencing"]["at_once"] = json!(fencing.at_once);
         in_policy["fencing"]["per_minute"] = json!(fencing.per_minute);
         in_policy["fencing"]["quiet_s"] = json!(fencing.quiet_s);
+        in_policy["fencing"]["kdump_timeout_s"] = json!(fencing.kdump_timeout_s);
         in_policy["fencing"]["groups"] = json!(fencing.groups);
         in_policy["fencing"]["ceph"] = json!(fencing.ceph);
         in_policy["fencing"]["queries"] = json!(fencing.queries);

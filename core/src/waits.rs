@@ -56,6 +56,9 @@ fn told_task(task: &Task) -> String {
     let workload = task.workload().map(|workload| format!(" of {}", workload.name));
     let workload = workload.unwrap_or_default();
     let what = format!("{}{workload}", task.kind());
+    if let Some(why) = &task.detail {
+        return format!("{what} {why}");
+    }
     let Some(attempt) = task.attempts.last() else {
         return format!("{what} waits until what was commanded before is over, or for a free device");
     };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Catalogue, Host, Method, Plan, PlanScope, Problems, resolve};
+use crate::{Catalogue, Host, KDUMP, Method, Plan, PlanScope, Problems, resolve};
 
 /// Names that are told one by one.
 const TOLD: usize = 5;
@@ -17,7 +17,7 @@ pub fn host_warnings(
     methods: &BTreeMap<String, Method>,
 ) -> Vec<String> {
     let mut warnings: Vec<String> = unknown_type(host, plans).into_iter().collect();
-    let is_unknown = |name: &&String| !methods.contains_key(*name);
+    let is_unknown = |name: &&String| !methods.contains_key(*name) && *name != KDUMP;
     for name in host.parameters.keys().filter(is_unknown) {
         warnings.push(format!(
             "parameters.{name}: there is no method {name:?}; methods are {}",

@@ -27,7 +27,7 @@ const CONDITIONS: &str = "conditions, held_by_condition, ill_since";
 /// Whether a person has suspended it.
 const SUSPENSION: &str = "suspension";
 /// How far it is fenced. Its proofs must be there already.
-const FENCING: &str = "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered, flapping, quarantined_at, braked_at";
+const FENCING: &str = "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered, flapping, quarantined_at, braked_at, kdump";
 /// What changes at every step.
 const STEP: &str =
     "released_at, last_off_at, applied_fencing, in_flight, event_sequence, wake_at, revision, updated_at";
@@ -140,6 +140,7 @@ fn is_fenced_otherwise(host: &Host, known: &Host) -> bool {
         || host.is_silence_answered != known.is_silence_answered
         || host.flapping != known.flapping
         || host.braked_at != known.braked_at
+        || host.kdump != known.kdump
 }
 
 pub(crate) fn configuration(host: &Host) -> Vec<Value> {
@@ -192,7 +193,8 @@ fn fencing(host: &Host) -> Vec<Value> {
         host.is_silence_answered,
         (!host.flapping.is_none()).then(|| Value::document(&host.flapping)),
         host.flapping.quarantined_at,
-        host.braked_at
+        host.braked_at,
+        host.kdump.as_ref().map(Value::document)
     ]
 }
 

@@ -73,7 +73,7 @@ pub use events::{
     events_page, last_sequence, number_events,
 };
 pub use host_list::{HOSTS, HostRow, count_hosts, host_row, hosts_page};
-pub use host_parameters::hosts_with_like_parameters;
+pub use host_parameters::{given_for, hosts_with_like_parameters};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds, host_ids,

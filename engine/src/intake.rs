@@ -42,7 +42,7 @@ pub(crate) async fn results(engine: Engine, stop: CancellationToken) {
     .await;
 }
 
-async fn serve<F, D>(engine: Engine, queue: Queue, stop: CancellationToken, deal: D)
+pub(crate) async fn serve<F, D>(engine: Engine, queue: Queue, stop: CancellationToken, deal: D)
 where
     D: Fn(Engine, Delivery) -> F + Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -246,14 +246,14 @@ async fn apply_patiently(
         .await
 }
 
-async fn refuse_unread(engine: &Engine, error: BusError, settle: Box<dyn Settle>) {
+pub(crate) async fn refuse_unread(engine: &Engine, error: BusError, settle: Box<dyn Settle>) {
     engine.0.metrics.count_refused_message(&error);
     tracing::warn!(error = %error_chain(&error), "a message was refused unread");
     settle_quietly(settle.reject().await);
 }
 
 /// A delivery that cannot be settled comes again, which every input allows for.
-fn settle_quietly(settled: Result<(), BusError>) {
+pub(crate) fn settle_quietly(settled: Result<(), BusError>) {
     if let Err(error) = settled {
         tracing::debug!(error = %error_chain(&error), "a delivery could not be settled and will come again");
     }

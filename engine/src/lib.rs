@@ -22,6 +22,7 @@ mod host_plan;
 mod idempotency;
 mod ids;
 mod intake;
+mod kdump;
 mod known_plans;
 mod log;
 mod many_reports;

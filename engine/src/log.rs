@@ -198,6 +198,8 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
         | EventKind::HostCondition
         | EventKind::HostQuarantined
         | EventKind::HostQuarantineEnded
+        | EventKind::HostKdumpBegan
+        | EventKind::HostKdumpEnded
         | EventKind::HostSuspended
         | EventKind::HostResumed
         | EventKind::HostFenced
@@ -232,6 +234,8 @@ fn words(kind: EventKind) -> &'static str {
             "the host was fenced too often lately, and is taken back by a person alone"
         }
         EventKind::HostQuarantineEnded => "the host's quarantine is over",
+        EventKind::HostKdumpBegan => "the host writes a crash dump",
+        EventKind::HostKdumpEnded => "the host writes its crash dump no more",
         EventKind::HostSuspended => "the host is suspended",
         EventKind::HostResumed => "the suspension of the host is over",
         EventKind::HostFenced => "the host is FENCED",
@@ -270,6 +274,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::ForgetSource { .. } => "forget_source",
         Input::Suspend { .. } => "suspend",
         Input::Resume { .. } => "resume",
+        Input::KdumpMessage => "kdump_message",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
         Input::Renew(_) => "renew",
@@ -303,6 +308,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::ForgetSource { .. }
         | Input::Suspend { .. }
         | Input::Resume { .. }
+        | Input::KdumpMessage
         | Input::Tick { .. } => (None, false),
     }
 }

@@ -28,7 +28,7 @@ use crate::retention::RetentionConfig;
 use crate::task_queues::{self, TaskQueues};
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::writes::{self, Writes};
-use crate::{EngineError, checks, intake, reconcile, retention, webhooks};
+use crate::{EngineError, checks, intake, kdump, reconcile, retention, webhooks};
 
 /// How an engine works. The defaults suit both one machine and many.
 #[derive(Clone, Debug)]
@@ -109,6 +109,7 @@ pub(crate) struct Shared {
     pub unserved: Unserved,
     pub known_plans: KnownPlans,
     pub asking: Asking,
+    pub kdump: kdump::Known,
     pub records: Option<RecordBook>,
     /// Tells it from all others, also from one with an equal name.
     pub id: String,
@@ -147,6 +148,7 @@ impl Engine {
             unserved: Unserved::default(),
             known_plans: KnownPlans::default(),
             asking: Asking::new(),
+            kdump: kdump::Known::default(),
             records,
             id,
         })))
@@ -196,6 +198,7 @@ impl Engine {
         self.spawn_writer(&mut running);
         running.run(self, intake::claims);
         running.run(self, intake::results);
+        running.run(self, kdump::messages);
         running.run(self, reconcile::tick);
         running.run(self, task_queues::watch_broker);
         running.run(self, task_queues::look_into_queues);

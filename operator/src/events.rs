@@ -207,6 +207,16 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
             let note = format!("by {}: {}", text("by"), text("reason"));
             (false, "QuarantineEnded".to_owned(), note)
         }
+        EventKind::HostKdumpBegan => (
+            true,
+            "KdumpBegan".to_owned(),
+            "the node's kernel has crashed, and the node writes a dump".to_owned(),
+        ),
+        EventKind::HostKdumpEnded => (
+            false,
+            "KdumpEnded".to_owned(),
+            "no message of the node's crash dump comes any more".to_owned(),
+        ),
         EventKind::HostSuspended => {
             let until = data["until"].as_str().unwrap_or("an operator resumes it");
             let note = format!("until {until}, by {}: {}", text("by"), text("reason"));

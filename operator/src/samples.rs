@@ -44,6 +44,7 @@ pub(crate) fn host(fenced: bool) -> Host {
         suspension: None,
         flapping: Flapping::default(),
         braked_at: None,
+        kdump: None,
         is_silence_answered: true,
         released_at: None,
         last_off_at: None,

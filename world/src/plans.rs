@@ -98,6 +98,7 @@ pub fn host() -> Host {
         suspension: None,
         flapping: Flapping::default(),
         braked_at: None,
+        kdump: None,
         is_silence_answered: false,
         released_at: None,
         last_off_at: None,

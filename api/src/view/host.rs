@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    AppliedFencing, Backend, Condition, ConditionAction, Ended, FailureState, Fence, FencingState, Labels,
-    Parameters, Proof, SeenBoot, Source, StepKind,
+    AppliedFencing, Backend, Condition, ConditionAction, Ended, FailureState, Fence, FencingState, Kdump,
+    Labels, Parameters, Proof, SeenBoot, Source, StepKind,
 };
 use ringfence_db::HostRow;
 use serde::Serialize;
@@ -55,6 +55,9 @@ pub(crate) struct HostView {
     /// Since when it is taken back only where a rejoin is asked for, because it was fenced too often lately; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantined_at: Option<DateTime<Utc>>,
+    /// The crash dump that it writes, as its kdump messages tell, or has written since its operation began; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kdump: Option<KdumpView>,
     /// What has been proven: UNFENCED or FENCED.
     #[schema(value_type = String, example = "FENCED")]
     pub fencing_state: FencingState,
@@ -77,6 +80,25 @@ pub(crate) struct HostView {
     pub warnings: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+/// A crash dump of a host.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KdumpView {
+    pub since: DateTime<Utc>,
+    pub last_message_at: DateTime<Utc>,
+    /// Whether no message has come for 30 s.
+    pub is_over: bool,
+}
+
+impl From<&Kdump> for KdumpView {
+    fn from(kdump: &Kdump) -> Self {
+        Self {
+            since: kdump.since,
+            last_message_at: kdump.last_at,
+            is_over: kdump.is_over,
+        }
+    }
 }
 
 /// A proof.
@@ -247,6 +269,7 @@ impl From<HostRow> for HostView {
             conditions: host.conditions.iter().map(ConditionView::from).collect(),
             suspension: host.suspension.clone().map(SuspensionView::from),
             quarantined_at: host.flapping.quarantined_at,
+            kdump: host.kdump.as_ref().map(KdumpView::from),
             fencing_state: host.fencing_state(),
             generation: host.generation.0,
             fenced_at: fence.map(|fence| fence.at),

@@ -87,6 +87,8 @@ pub(crate) struct FencingView {
     pub per_minute: Option<u32>,
     /// Seconds without a change of a host of the segment for which a fence waits after the storm brake has held one; 10 to 86400; null: none.
     pub quiet_s: Option<u32>,
+    /// Seconds for which a fence that has begun by itself leaves the power to a host that writes a crash dump; 10 to 21600; null: it does not wait for dumps.
+    pub kdump_timeout_s: Option<u32>,
     /// What is bounded for groups of hosts; at most 8.
     #[schema(value_type = Vec<GroupRuleView>, max_items = 8)]
     pub groups: Vec<GroupRule>,
@@ -99,7 +101,7 @@ pub(crate) struct FencingView {
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, groups, ceph, queries,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, kdump_timeout_s, groups, ceph, queries,
 }
 
 /// What is bounded for the hosts that share a value of a label, in whichever segment, or for all hosts. One of the bounds is needed.

@@ -18,7 +18,7 @@ const MAX_LOOKS: i64 = 1_000_000_000;
 /// is refused there the bus takes to the dead letters itself.
 pub(super) fn holds_questions(queue: &Queue) -> bool {
     match queue {
-        Queue::Claims | Queue::Devices { .. } => true,
+        Queue::Claims | Queue::Kdump | Queue::Devices { .. } => true,
         Queue::Tasks { .. } | Queue::Results => false,
     }
 }

@@ -35,6 +35,7 @@ pub struct Host {
     pub conditions: Vec<Condition>,
     pub suspension: Option<Suspension>,
     pub quarantined_at: Option<Timestamp>,
+    pub kdump: Option<Kdump>,
     pub fencing_state: String,
     pub generation: u32,
     pub fenced_at: Option<Timestamp>,
@@ -54,6 +55,14 @@ impl Host {
     pub fn is_fenced(&self) -> bool {
         self.fencing_state == "FENCED"
     }
+}
+
+/// A crash dump of a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Kdump {
+    pub since: Timestamp,
+    pub last_message_at: Timestamp,
+    pub is_over: bool,
 }
 
 /// A condition of a host.
@@ -468,6 +477,7 @@ pub struct Fencing {
     pub at_once: Option<u32>,
     pub per_minute: Option<u32>,
     pub quiet_s: Option<u32>,
+    pub kdump_timeout_s: Option<u32>,
     pub groups: Vec<GroupRule>,
     pub ceph: Vec<String>,
     pub queries: Vec<String>,

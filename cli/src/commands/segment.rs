@@ -93,8 +93,8 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
-    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4, quiet_s=600, ceph=METHOD,METHOD or
-    /// queries=METHOD,METHOD; may be repeated
+    /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4, quiet_s=600,
+    /// kdump_timeout_s=600, ceph=METHOD,METHOD or queries=METHOD,METHOD; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
     /// What is bounded for a group of hosts, as in label=rack,at_once=1, label=etcd,majority=true, label=etcd,at_most_out=1, or at_once=10 for all hosts; may be
@@ -337,21 +337,18 @@ fn fencing(policy: &Policy) -> String {
     let quiet = fencing
         .quiet_s
         .map(|seconds| format!(", after a storm once it was quiet for {seconds} s"));
+    let dump = fencing
+        .kdump_timeout_s
+        .map(|seconds| format!(", power after a crash dump of up to {seconds} s"));
     let ceph = Some(fencing.ceph.join(", ")).filter(|names| !names.is_empty());
     let ceph = ceph.map(|names| format!(", where Ceph goes on without the host ({names})"));
     let queries = Some(fencing.queries.join(", ")).filter(|names| !names.is_empty());
     let queries = queries.map(|names| format!(", where queries allow it ({names})"));
+    let more = [at_once, per_minute, quiet, dump, ceph, queries];
+    let more: String = more.into_iter().flatten().collect();
     format!(
-        "by itself after {} s, at most {} hosts within {} s and {} % of them all{}{}{}{}{}",
-        fencing.after_s,
-        fencing.at_most,
-        fencing.within_s,
-        fencing.at_most_percent,
-        at_once.unwrap_or_default(),
-        per_minute.unwrap_or_default(),
-        quiet.unwrap_or_default(),
-        ceph.unwrap_or_default(),
-        queries.unwrap_or_default()
+        "by itself after {} s, at most {} hosts within {} s and {} % of them all{more}",
+        fencing.after_s, fencing.at_most, fencing.within_s, fencing.at_most_percent,
     )
 }
 

@@ -228,6 +228,7 @@ pub const FIELDS: &[Field] = &[
     field("worker.agents_dir", Kind::Path, Fixed("/usr/sbin")),
     field("worker.ipmitool", Kind::Path, Fixed("/usr/bin/ipmitool")),
     field("worker.ceph", Kind::Path, Fixed("/usr/bin/ceph")),
+    field("worker.kdump_listen", Kind::Listen, Default::None),
     field("worker.simulator_url", Kind::Url(&["http"]), Default::None),
     field("metrics.listen", Kind::Listen, Default::None),
     field("metrics.public", Kind::Flag, Fixed("false")),

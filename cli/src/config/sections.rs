@@ -285,6 +285,8 @@ pub struct WorkerSettings {
     pub ipmitool: PathBuf,
     /// The program `ceph`.
     pub ceph: PathBuf,
+    /// Where it listens for kdump messages; if it is not set, it does not.
+    pub kdump_listen: Option<SocketAddr>,
     /// The base URL of the simulators, if there are any.
     pub simulator_url: Option<Url>,
 }

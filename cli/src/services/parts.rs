@@ -244,6 +244,7 @@ pub fn worker(
         zones: settings.worker.zones.clone(),
         resources: settings.worker.resources.clone(),
         concurrency: settings.worker.concurrency,
+        kdump_listen: settings.worker.kdump_listen,
     };
     let own = DriverSettings {
         clock: Arc::new(now),

@@ -10,7 +10,7 @@ use crate::{
 use super::draft::{after_ms, after_s, ms_until};
 use super::{
     CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S,
-    evacuation,
+    evacuation, kdump,
 };
 
 fn lets_go(claim: &Claim) -> bool {
@@ -47,6 +47,12 @@ pub(super) fn claim(draft: &mut Draft, claim: &Claim) -> Result<Reply, Refusal> 
     let opposite = draft.state.host.opposite_in_flight(claim.kind, draft.now);
     if opposite.is_some() && on(Guard::ClaimWaitsForOpposite) {
         return Err(refuse(claim, "the opposite of its task may still be running"));
+    }
+    if draft
+        .live()
+        .is_some_and(|live| kdump::holds(draft, live, claim.kind).is_some())
+    {
+        return Err(refuse(claim, "the host writes a crash dump"));
     }
     if claim.kind == StepKind::Move && !evacuation::may_move(draft) && on(Guard::ClaimOfMoveNeedsGate) {
         return Err(refuse(claim, "the evacuate gate is closed"));

@@ -15,6 +15,7 @@ mod evacuation;
 mod failure_state;
 mod fence;
 mod held;
+mod kdump;
 mod pause;
 mod power_last;
 mod progress;
@@ -67,9 +68,11 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
     let mut draft = Draft::new(state, now);
     clock::adjust(&mut draft);
     failure_state::look(&mut draft);
+    kdump::look(&mut draft);
     pause::look(&mut draft);
     let answer = answer(&mut draft, input)?;
     advance::advance(&mut draft);
+    kdump::look(&mut draft);
     Ok(draft.into_decision(answer))
 }
 
@@ -164,6 +167,7 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             pause::began_anew(draft, despite);
             reply
         }
+        Input::KdumpMessage => kdump::message(draft),
         Input::Claim(claim) => claim::claim(draft, &claim)?,
         Input::DeviceBusy(claim) => claim::device_busy(draft, &claim)?,
         Input::Renew(claim) => claim::renew(draft, &claim)?,

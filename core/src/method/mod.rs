@@ -12,7 +12,7 @@ pub use self::parameters::{Parameters, is_secret_name};
 pub use self::secrets::SecretReference;
 pub use self::times::MethodTimes;
 use crate::driver::{Catalogue, Declaration};
-use crate::{MethodId, Problems, Resource, Timestamp, validate_name, validate_zone};
+use crate::{KDUMP, MethodId, Problems, Resource, Timestamp, validate_name, validate_zone};
 
 /// A configured way to do the tasks of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,12 @@ pub fn validate_method(drivers: &Catalogue, method: &Method) -> Result<(), Probl
     let mut problems = Problems::default();
     if let Err(problem) = validate_name("name", &method.name) {
         problems.0.push(problem);
+    }
+    if method.name == KDUMP {
+        problems.add(
+            "name",
+            "is kdump, under which hosts name their addresses; any other name is allowed",
+        );
     }
     if let Some(Err(problem)) = method.zone.as_ref().map(|zone| validate_zone("zone", zone)) {
         problems.0.push(problem);

@@ -107,6 +107,8 @@ CREATE TABLE hosts (
     quarantined_at timestamptz,
     -- When the storm brake last held a fence of it.
     braked_at timestamptz,
+    -- The crash dump that it writes.
+    kdump text CHECK (kdump <> ''),
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at timestamptz,
     last_off_at timestamptz,

@@ -126,6 +126,8 @@ CREATE TABLE hosts (
     quarantined_at integer,
     -- When the storm brake last held a fence of it.
     braked_at integer,
+    -- The crash dump that it writes.
+    kdump text CHECK (kdump <> ''),
     -- Until when something may have been released to it, and until when it may last have been switched off.
     released_at integer,
     last_off_at integer,

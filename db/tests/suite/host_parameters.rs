@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{Host, Segment};
-use ringfence_db::{Database, delete_host, hosts_with_like_parameters, insert_host};
+use ringfence_db::{Database, delete_host, given_for, hosts_with_like_parameters, insert_host};
 
 use crate::rig::Rig;
 use crate::site::{host, one_host, update_host};
 
-crate::stories!(host_parameters: hosts_with_equal_parameters_for_a_method_are_found,);
+crate::stories!(
+    host_parameters: hosts_with_equal_parameters_for_a_method_are_found,
+    what_hosts_give_for_a_method_is_found_while_they_do,
+);
 
 async fn add(db: &Database, name: &str, segment: &Segment, given: &[(&str, &str)]) -> Host {
     let mut host = host(name, segment);
@@ -55,4 +58,23 @@ async fn hosts_with_equal_parameters_for_a_method_are_found(rig: &Rig) {
     delete_host(run, b.id).await.unwrap();
     delete_host(run, c.id).await.unwrap();
     assert!(hosts_with_like_parameters(run, a.id, 9).await.unwrap().is_empty());
+}
+
+async fn what_hosts_give_for_a_method_is_found_while_they_do(rig: &Rig) {
+    let db = &rig.db;
+    let run = &mut db.reader();
+    let (segment, _) = one_host(db).await;
+    let mut a = add(db, "a", &segment, &[("kdump", "1"), ("bmc", "7")]).await;
+    let b = add(db, "b", &segment, &[("kdump", "2")]).await;
+    add(db, "c", &segment, &[("bmc", "8")]).await;
+    let mut expected = vec![
+        (a.id, a.parameters["kdump"].clone()),
+        (b.id, b.parameters["kdump"].clone()),
+    ];
+    expected.sort_by_key(|(id, _)| *id);
+    assert_eq!(given_for(run, "kdump").await.unwrap(), expected);
+    a.parameters = parameters(&[("bmc", "7")]);
+    update_host(run, &a, None).await.unwrap();
+    delete_host(run, b.id).await.unwrap();
+    assert_eq!(given_for(run, "kdump").await.unwrap(), []);
 }

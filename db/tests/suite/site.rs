@@ -53,6 +53,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         suspension: None,
         flapping: ringfence_core::Flapping::default(),
         braked_at: None,
+        kdump: None,
         generation: Generation(0),
         fence: None,
         is_silence_answered: false,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use ringfence_core::{
     Applied, AppliedFencing, AttemptId, Backend, ConditionAction, Ended, FailureState, FencingKind,
-    FrozenMethod, Generation, Host, InFlight, MethodId, MethodTimes, Operation, PlatformHost, Proof,
+    FrozenMethod, Generation, Host, InFlight, Kdump, MethodId, MethodTimes, Operation, PlatformHost, Proof,
     ProofKind, RejoinWork, Resource, Sources, Undoing, Work,
 };
 use ringfence_db::{
@@ -119,6 +119,11 @@ fn everything(host: &Host) -> Host {
         is_silence_answered: true,
         released_at: Some(at(5)),
         last_off_at: Some(at(6)),
+        kdump: Some(Kdump {
+            since: at(3),
+            last_at: at(4),
+            is_over: true,
+        }),
         applied: Applied {
             fencing: vec![AppliedFencing {
                 kind: FencingKind::StorageFence,

@@ -142,6 +142,7 @@ impl HostDraft {
             suspension: None,
             flapping: Flapping::default(),
             braked_at: None,
+            kdump: None,
             is_silence_answered: false,
             released_at: None,
             last_off_at: None,

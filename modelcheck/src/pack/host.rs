@@ -30,6 +30,8 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         // No world has a rule for it.
         flapping: _,
         braked_at: _,
+        // No world sends its messages.
+        kdump: _,
         // What all others are seen from.
         generation,
         fence,

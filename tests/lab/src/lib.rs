@@ -16,6 +16,7 @@ mod error;
 mod home;
 mod instance_metadata;
 mod ipmi;
+mod kdump;
 mod keystone;
 mod kubernetes;
 mod leash;
@@ -41,6 +42,7 @@ pub use cloud::{
 pub use error::LabError;
 pub use instance_metadata::serve_instance_metadata;
 pub use ipmi::{IpmiBmc, IpmiFault};
+pub use kdump::KdumpSender;
 pub use keystone::{KEYSTONE_PASSWORD, Keystone, KeystoneOptions};
 pub use kubernetes::{
     Attacher, AuditedCall, CSI_DRIVER, Component, ContainerRun, ControlPlane, ControlPlaneOptions,

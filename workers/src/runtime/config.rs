@@ -1,5 +1,7 @@
 //! The settings of one worker.
 
+use std::net::SocketAddr;
+
 use ringfence_bus::Queue;
 use ringfence_core::{Resource, validate_name};
 
@@ -19,6 +21,8 @@ pub struct WorkerConfig {
     pub resources: Vec<Resource>,
     /// How many attempts it carries out at a time, 1 to 1024. Attempts that wait for their device do not count.
     pub concurrency: usize,
+    /// Where it listens for kdump messages; `None`: it does not.
+    pub kdump_listen: Option<SocketAddr>,
 }
 
 impl WorkerConfig {
@@ -30,6 +34,7 @@ impl WorkerConfig {
             zones: vec![zone.into()],
             resources: Resource::ALL.to_vec(),
             concurrency: 64,
+            kdump_listen: None,
         }
     }
 

@@ -70,6 +70,20 @@ impl Collector for Exported {
             "fault",
             &[("panicked", now.driver_panics), ("stuck", now.drivers_stuck)],
         )?;
+        family(
+            "worker_kdump_messages",
+            "Datagrams to the kdump listener of this worker: heard from a host, from a foreign address, or unreadable.",
+            "what",
+            &[
+                ("heard", now.kdump_heard),
+                ("foreign", now.kdump_foreign),
+                ("unreadable", now.kdump_unreadable),
+            ],
+        )?;
+        let help = "Reports of kdump messages that no engine has taken.";
+        let metric =
+            encoder.encode_descriptor("worker_kdump_reports_lost", help, None, MetricType::Counter)?;
+        ConstCounter::new(now.kdump_untold).encode(metric)?;
         let help = "Results that could not be delivered.";
         let metric = encoder.encode_descriptor("worker_results_lost", help, None, MetricType::Counter)?;
         ConstCounter::new(now.results_lost).encode(metric)?;

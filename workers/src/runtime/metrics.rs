@@ -46,6 +46,14 @@ counters!(
     results_lost,
     /// Questions about devices that were answered.
     questions_answered,
+    /// kdump messages from addresses of hosts.
+    kdump_heard,
+    /// kdump messages from addresses that no host has, or more than one; dropped.
+    kdump_foreign,
+    /// Datagrams that are no kdump messages; dropped.
+    kdump_unreadable,
+    /// Reports of kdump messages that no engine has taken.
+    kdump_untold,
 );
 
 impl Metrics {

@@ -6,12 +6,14 @@ mod config;
 mod context;
 mod device;
 mod exported;
+mod kdump;
 mod locks;
 mod metrics;
 mod result;
 mod serve;
 mod task;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +50,8 @@ impl Worker {
     ) -> Result<WorkerHandle, WorkerError> {
         config.check()?;
         let queues = config.queues();
+        let listener = config.kdump_listen.map(kdump::Listener::bind).transpose()?;
+        let kdump_address = listener.as_ref().map(kdump::Listener::address);
         let context = Arc::new(Context::new(config, bus, keys, drivers, new_id));
         let serving = TaskTracker::new();
         for queue in queues {
@@ -59,8 +63,15 @@ impl Worker {
                 }
             });
         }
+        if let Some(listener) = listener {
+            serving.spawn(listener.run(Arc::clone(&context)));
+        }
         serving.close();
-        Ok(WorkerHandle { context, serving })
+        Ok(WorkerHandle {
+            context,
+            serving,
+            kdump_address,
+        })
     }
 }
 
@@ -68,6 +79,7 @@ impl Worker {
 pub struct WorkerHandle {
     context: Arc<Context>,
     serving: TaskTracker,
+    kdump_address: Option<SocketAddr>,
 }
 
 impl WorkerHandle {
@@ -75,6 +87,12 @@ impl WorkerHandle {
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
         self.context.metrics.snapshot()
+    }
+
+    /// Where it listens for kdump messages, if it does.
+    #[must_use]
+    pub fn kdump_address(&self) -> Option<SocketAddr> {
+        self.kdump_address
     }
 
     /// Puts its numbers where Prometheus reads them.

@@ -14,6 +14,7 @@ mod engine;
 mod fence_agents;
 mod http;
 mod ipmi;
+mod kdump;
 mod kubernetes;
 mod metadata;
 mod peers;

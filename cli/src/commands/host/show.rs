@@ -1,7 +1,7 @@
 //! Hosts on the screen.
 
 use super::super::suspension;
-use crate::client::view::{AppliedFencing, Condition, Gate, Gates, Host, Proof, Source};
+use crate::client::view::{AppliedFencing, Condition, Gate, Gates, Host, Kdump, Proof, Source};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
 
@@ -87,6 +87,9 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         let line = format!("since {since}; it is taken back only when you ask for it: ringfence host rejoin");
         details = details.with("quarantine", line);
     }
+    if let Some(kdump) = &host.kdump {
+        details = details.with("crash dump", kdump_line(kdump));
+    }
     details = details
         .with_some("boot", host.boot_id.as_deref())
         .with_word("fencing", &host.fencing_state, fenced)
@@ -114,6 +117,21 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         );
     }
     screen.details(details)
+}
+
+/// A crash dump.
+#[must_use]
+pub fn kdump_line(kdump: &Kdump) -> String {
+    let state = if kdump.is_over {
+        "over"
+    } else {
+        "the host is in its crash kernel"
+    };
+    format!(
+        "{state}; since {}, last message at {}",
+        time(kdump.since),
+        time(kdump.last_message_at)
+    )
 }
 
 /// What a fence has taken, or may have taken.
@@ -293,6 +311,19 @@ compute1  rack-1   UNREACHABLE  FENCED   3           rejoin needs_operator
             source_line(&from_value(source).unwrap()),
             "nagios: UNREACHABLE at 2026-01-31 12:00:00Z, last sign of life at 2026-01-31 11:59:00Z"
         );
+    }
+
+    #[test]
+    fn a_crash_dump_says_since_when_and_whether_it_is_over() {
+        let line = |is_over: bool| {
+            let kdump = json!({
+                "since": "2026-01-31T12:00:00Z", "last_message_at": "2026-01-31T12:00:20Z", "is_over": is_over,
+            });
+            kdump_line(&from_value(kdump).unwrap())
+        };
+        let told = "since 2026-01-31 12:00:00Z, last message at 2026-01-31 12:00:20Z";
+        assert_eq!(line(false), format!("the host is in its crash kernel; {told}"));
+        assert_eq!(line(true), format!("over; {told}"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use self::pace::Pace;
 pub(super) use self::power_back::{PowerBack, may_be_off, power_back, switch_on_each};
 use self::sending::dispatch;
 use super::draft::after_s;
-use super::{Draft, evacuation, proof};
+use super::{Draft, evacuation, kdump, proof};
 use crate::guard::{Guard, on};
 use crate::{
     Attempt, AttemptStatus, EventKind, Executor, Executors, FencingKind, FencingTask, Operation, Outcome,
@@ -140,6 +140,10 @@ fn run_task(draft: &mut Draft, operation: &mut Operation, task: &mut Task) {
             }
             return;
         }
+        let is_held = hold(draft, operation, task);
+        if is_held && !is_confirmed(task, operation.executors()) {
+            return;
+        }
         let begun_at = *task.begun_at.get_or_insert(draft.now);
         let states: Vec<ExecutorState> = executors
             .iter()
@@ -165,6 +169,7 @@ fn run_task(draft: &mut Draft, operation: &mut Operation, task: &mut Task) {
         }
         for (executor, state) in executors.into_iter().zip(states) {
             match state {
+                ExecutorState::Due(_) if is_held => {}
                 ExecutorState::Due(at) if at <= draft.now => {
                     excuse(task, at, draft.now);
                     dispatch(draft, operation, task, executor);
@@ -175,6 +180,25 @@ fn run_task(draft: &mut Draft, operation: &mut Operation, task: &mut Task) {
         }
         return;
     }
+}
+
+/// Withdraws what no worker has claimed of a task that a crash dump of the host holds. What a worker is at ends by itself. `true` if it is held.
+fn hold(draft: &mut Draft, operation: &Operation, task: &mut Task) -> bool {
+    let Some(until) = kdump::holds(draft, operation, task.kind()) else {
+        if task.kind() == FencingKind::PowerOff {
+            task.detail = None;
+        }
+        return false;
+    };
+    draft.wake(until);
+    withdraw_unclaimed(task, draft.now);
+    task.detail = Some(kdump::told(draft, until));
+    let is_open = |attempt: &Attempt| matches!(attempt.state, AttemptStatus::Claimed { .. });
+    if !task.round().iter().any(is_open) && task.begun_at.is_some_and(|at| at <= draft.now) {
+        // The time for which it is held is not the time of its methods.
+        task.begun_at = None;
+    }
+    true
 }
 
 /// While another worker may still be asking the platform, what it has begun is looked at: only where nothing comes of that does the move

@@ -55,6 +55,25 @@ fn each_name_of_a_host_is_checked_and_a_refusal_names_its_field() {
 }
 
 #[test]
+fn the_addresses_of_kdump_messages_are_addresses() {
+    let check = |key: &str, value: &str| validate_host(&host(&given("kdump", key, value)));
+    assert_eq!(check("addresses", "192.0.2.1, 2001:db8::1"), Ok(()));
+    let at = "parameters.kdump.addresses";
+    expect_fault(check("addresses", "compute1"), at, &["compute1", "IP addresses"]);
+    expect_fault(check("addresses", ""), at, &["IP addresses"]);
+    expect_fault(
+        check("addresses", &["192.0.2.1"; 9].join(",")),
+        at,
+        &["9", "at most 8"],
+    );
+    expect_fault(
+        check("adresses", "192.0.2.1"),
+        "parameters.kdump.adresses",
+        &["addresses"],
+    );
+}
+
+#[test]
 fn a_cloud_is_checked_and_needs_a_backend() {
     let none = BTreeMap::new();
     let cloud = |backend, cloud, known_as| {

@@ -15,6 +15,7 @@ mod s11_at_once;
 mod s11_ceph;
 mod s11_cool_down;
 mod s11_groups;
+mod s11_kdump;
 mod s11_quarantine;
 mod s11_queries;
 mod s11_storm_brake;

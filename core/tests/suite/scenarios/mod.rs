@@ -4,6 +4,7 @@
 mod ailing;
 mod attempts;
 mod cancelling;
+mod dumping;
 mod evacuating;
 mod evacuating_meanwhile;
 mod falling_silent;

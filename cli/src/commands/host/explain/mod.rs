@@ -7,7 +7,7 @@ use serde_json::json;
 use self::methods::{methods, seconds};
 
 use super::super::session::Session;
-use super::show::{applied_line, condition_line, proof_line, source_line};
+use super::show::{applied_line, condition_line, kdump_line, proof_line, source_line};
 use crate::client::Request;
 use crate::client::explanation::{
     Explanation, FencePreview, LastFence, ResolvedPlan, Ruling, SetProspect, StormBrake, Verdict,
@@ -58,6 +58,9 @@ fn as_it_is(told: &Explanation) -> Details {
     }
     for condition in &host.conditions {
         details = details.with("condition", condition_line(condition));
+    }
+    if let Some(kdump) = &host.kdump {
+        details = details.with("crash dump", kdump_line(kdump));
     }
     if let Some(at) = told.left_at {
         let cloud = host.cloud.as_deref().unwrap_or_default();

@@ -1,0 +1,121 @@
+//! kdump: a host whose kernel has crashed writes what its memory holds, and says so with messages that are not signed. Its address is all
+//! that tells the host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::ops::Bound;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::{HostId, Parameters, Problems, Timestamp};
+
+/// Where a host names its addresses among its parameters. No method has this name.
+pub const KDUMP: &str = "kdump";
+/// The parameter of the addresses.
+const ADDRESSES: &str = "addresses";
+/// The most addresses of one host.
+const MAX_ADDRESSES: usize = 8;
+/// Seconds without a message after which a dump is over. (`fence_kdump_send` sends one every 10 s, oVirt every 5 s.)
+const OVER_AFTER_S: i64 = 30;
+
+/// A crash dump of a host, as its messages tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kdump {
+    /// When its first message came. One that pauses while the host has an operation is the same dump: it holds power once.
+    pub since: Timestamp,
+    /// When its last message came.
+    pub last_at: Timestamp,
+    /// Whether its end was told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
+}
+
+impl Kdump {
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self {
+            since: now,
+            last_at: now,
+            is_over: false,
+        }
+    }
+
+    /// When it is over, if no message comes any more.
+    #[must_use]
+    pub fn over_at(&self) -> Timestamp {
+        self.last_at + TimeDelta::seconds(OVER_AFTER_S)
+    }
+
+    /// No moment lies after `now`.
+    pub(crate) fn adjust(&mut self, now: Timestamp) {
+        self.since = self.since.min(now);
+        self.last_at = self.last_at.min(now);
+    }
+}
+
+/// Whose message one from an address is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KdumpAddresses(BTreeMap<IpAddr, HostId>);
+
+impl KdumpAddresses {
+    /// By what hosts say of themselves. An address of two hosts is no host's.
+    #[must_use]
+    pub fn new<'a>(hosts: impl IntoIterator<Item = (HostId, &'a Parameters)>) -> Self {
+        let mut known = BTreeMap::new();
+        let mut shared = BTreeSet::new();
+        for (id, given) in hosts {
+            for address in read(given).into_iter().flatten() {
+                if known.insert(address, id).is_some_and(|other| other != id) {
+                    shared.insert(address);
+                }
+            }
+        }
+        known.retain(|address, _| !shared.contains(address));
+        Self(known)
+    }
+
+    /// The host of an address.
+    #[must_use]
+    pub fn host(&self, address: IpAddr) -> Option<HostId> {
+        self.0.get(&address.to_canonical()).copied()
+    }
+
+    /// The first of those that come after one, in order.
+    #[must_use]
+    pub fn after(&self, address: Option<IpAddr>, at_most: usize) -> Vec<IpAddr> {
+        let from = address.map_or(Bound::Unbounded, Bound::Excluded);
+        let found = self.0.range((from, Bound::Unbounded)).take(at_most);
+        found.map(|(address, _)| *address).collect()
+    }
+}
+
+/// What a host says under [`KDUMP`]: its addresses, with commas between them.
+fn read(given: &Parameters) -> Result<Vec<IpAddr>, String> {
+    let words = given.get(ADDRESSES).into_iter().flat_map(|all| all.split(','));
+    let read = |word: &str| {
+        let address: IpAddr = word
+            .trim()
+            .parse()
+            .map_err(|_| format!("names {word:?}; IP addresses with commas between them are allowed"))?;
+        Ok(address.to_canonical())
+    };
+    words.map(read).collect()
+}
+
+pub(crate) fn check_addresses(given: &Parameters, problems: &mut Problems) {
+    let at = format!("parameters.{KDUMP}");
+    for name in given.keys().filter(|name| *name != ADDRESSES) {
+        problems.add(
+            format!("{at}.{name}"),
+            format!("is unknown; {ADDRESSES} is allowed"),
+        );
+    }
+    match read(given) {
+        Err(why) => problems.add(format!("{at}.{ADDRESSES}"), why),
+        Ok(all) if all.len() > MAX_ADDRESSES => problems.add(
+            format!("{at}.{ADDRESSES}"),
+            format!("has {} entries; at most {MAX_ADDRESSES} are allowed", all.len()),
+        ),
+        Ok(_) => {}
+    }
+}
