@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome,
-    Parameters, Problem, Question, Resource, SecretReference, TaskResult,
+    Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, Heartbeat, HostId, Job, Observation,
+    Outcome, Parameters, Problem, Question, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,8 @@ pub enum DeviceRequest {
     Survey(SurveyRequest),
     /// May a fence of a host begin?
     Query(QueryRequest),
+    /// What have hosts written to a shared storage?
+    Heartbeats(HeartbeatsRequest),
 }
 
 impl Payload for DeviceRequest {
@@ -143,6 +145,17 @@ pub struct QueryRequest {
     pub budget_ms: u64,
 }
 
+/// A shared storage to read the heartbeats of hosts from; nothing is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeartbeatsRequest {
+    /// How to reach it.
+    pub method: FrozenMethod,
+    /// The hosts, by the names that the storage knows them by, at most 500.
+    pub hosts: Vec<String>,
+    /// Milliseconds after which the answer is not waited for.
+    pub budget_ms: u64,
+}
+
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -174,6 +187,15 @@ pub enum DeviceReply {
     Answered {
         /// What they said.
         said: Answer,
+        /// The worker's name.
+        worker: String,
+        /// Milliseconds that it took.
+        took_ms: u64,
+    },
+    /// The shared storage was read.
+    Read {
+        /// What is there of each host.
+        heartbeats: BTreeMap<String, Heartbeat>,
         /// The worker's name.
         worker: String,
         /// Milliseconds that it took.

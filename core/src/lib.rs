@@ -29,6 +29,7 @@ mod field_change;
 mod flapping;
 mod gate;
 mod guard;
+mod heartbeat;
 mod host;
 mod host_rules;
 mod ids;
@@ -103,6 +104,7 @@ pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, st
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;
+pub use heartbeat::{Heartbeat, HeartbeatReading, HeartbeatWatch};
 pub use host::{
     Applied, AppliedFencing, Backend, FailureState, FencingState, Host, HostState, InFlight, OldBoot,
 };

@@ -15,6 +15,7 @@ mod failures;
 mod falling_silent;
 mod feed;
 mod fencing;
+mod heartbeats;
 mod kubernetes;
 mod leaving;
 mod masakari;

@@ -7,6 +7,7 @@ mod cinder;
 mod clusters;
 mod csi_network_fence;
 mod fence_agent;
+mod heartbeat;
 mod ipmi;
 mod ironic;
 mod metal3;
@@ -38,17 +39,19 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 12] = [
+pub(crate) static DRIVERS: [&Entry; 14] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
     &fence_agent::DRIVER,
+    &heartbeat::FILE,
     &ipmi::DRIVER,
     &ironic::DRIVER,
     &metal3::DRIVER,
     &neutron::DRIVER,
     &query::PROMETHEUS,
     &redfish::DRIVER,
+    &heartbeat::SANLOCK,
     &simulated::DRIVER,
     &query::WEBHOOK,
 ];
