@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The work of reading.
 const WORK: &str = "heartbeats";
 /// An engine keeps it for so long after each look.
-const KEPT_FOR: TimeDelta = TimeDelta::seconds(30);
+const KEPT_FOR: TimeDelta = TimeDelta::seconds(15);
 /// Hosts of one question.
 const AT_ONCE: usize = 500;
 /// Segments and methods that are looked through.

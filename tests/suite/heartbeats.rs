@@ -38,13 +38,13 @@ impl Writing {
 fn policy(heartbeats: &[&str]) -> Value {
     json!({
         "heartbeats": heartbeats,
-        "fencing": { "automatic": true, "after_s": 0, "at_most": 10, "at_most_percent": 100 },
+        "fencing": { "automatic": true, "after_s": 12, "at_most": 10, "at_most_percent": 100 },
     })
 }
 
 fn method(directory: &Path) -> Value {
     json!({
-        "name": "nfs", "resource": "heartbeat", "driver": "heartbeat_file",
+        "name": "nfs", "resource": "heartbeat", "driver": "heartbeat-file",
         "parameters": { "directory": directory.to_str().unwrap(), "silent_after_s": "15" },
     })
 }

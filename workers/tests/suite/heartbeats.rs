@@ -41,7 +41,7 @@ fn assert_unclear(heartbeat: &Heartbeat, words: &str) {
 
 fn files(directory: &Path) -> FrozenMethod {
     let directory = directory.to_str().unwrap();
-    method("heartbeat_file", Resource::Heartbeat, &[("directory", directory)])
+    method("heartbeat-file", Resource::Heartbeat, &[("directory", directory)])
 }
 
 #[tokio::test]

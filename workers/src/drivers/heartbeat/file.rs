@@ -1,4 +1,4 @@
-//! The driver `heartbeat_file`: a directory on a shared storage in which each host has a file whose content it changes again and again.
+//! The driver `heartbeat-file`: a directory on a shared storage in which each host has a file whose content it changes again and again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ const DIRECTORY: &str = "directory";
 
 pub(in crate::drivers) static DRIVER: Entry = Entry {
     declaration: Declaration {
-        name: "heartbeat_file",
+        name: "heartbeat-file",
         about: "a directory on a shared storage, with a file of each host whose content it changes",
         resources: &[Resource::Heartbeat],
         parameters: &[
