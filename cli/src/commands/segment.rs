@@ -133,13 +133,15 @@ pub struct SetArgs {
     fields: SegmentFields,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "clap wants it so")]
 fn names_or_none(text: &str) -> Result<Value, String> {
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    Ok(match text {
-        "none" => json!([]),
-        _ => names.collect(),
-    })
+    if text == "none" {
+        return Ok(json!([]));
+    }
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    if names.contains(&"") {
+        return Err("names with commas between them, or none, are allowed".to_owned());
+    }
+    Ok(json!(names))
 }
 
 fn quarantine_or_none(text: &str) -> Result<Value, String> {
