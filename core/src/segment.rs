@@ -185,7 +185,12 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     if let Some(quarantine) = policy.quarantine {
         quarantine.check(&mut problems);
     }
-    check_names("policy.heartbeats", &policy.heartbeats, MAX_HEARTBEATS, &mut problems);
+    check_names(
+        "policy.heartbeats",
+        &policy.heartbeats,
+        MAX_HEARTBEATS,
+        &mut problems,
+    );
     policy.fencing.check(&mut problems);
     ConditionRule::check_all(&policy.conditions, &mut problems);
     policy.evacuation.check(&mut problems);

@@ -11,9 +11,9 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ringfence_bus::{DeviceReply, DeviceRequest, HeartbeatsRequest};
 use ringfence_core::{
-    FencingState, FrozenMethod, Heartbeat, HeartbeatReading, HeartbeatWatch, Host, HostId, Method, MethodId,
-    Refresh, Report, Resource, Segment, SegmentId, Sighting, Source, Timestamp, error_chain, is_news,
-    value_of,
+    FailureState, FencingState, FrozenMethod, Heartbeat, HeartbeatReading, HeartbeatWatch, Host, HostId,
+    Method, MethodId, Refresh, Report, Resource, Segment, SegmentId, Sighting, Source, Timestamp,
+    error_chain, is_news, value_of,
 };
 use ringfence_db::{Asked, Filters, HOSTS, HostRow, Page, SortKey, Test};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -47,7 +47,7 @@ const LONGEST_SILENCE_S: i64 = 3_600;
 pub(crate) const HOST_IN_STORAGE: &str = "host";
 /// How old a report may become before it is repeated.
 const REFRESH: TimeDelta = TimeDelta::seconds(60);
-/// How old one may become of a host whose silence may prove something, or that is FENCED or in an operation.
+/// How old one may become of a host whose silence may prove something, or that is not UP, FENCED or in an operation.
 const REFRESH_SOON: TimeDelta = TimeDelta::seconds(5);
 
 /// What is known of the hosts of one method; locked while it is read.
@@ -182,7 +182,11 @@ async fn hosts_of(engine: &Engine, segments: &[Segment]) -> Result<Vec<HostRow>,
 
 /// The method as it is filled in for hosts, each with those that differ by no more than their names in the storage. A host for which it cannot be filled in is
 /// not read.
-fn questions(engine: &Engine, method: &Method, hosts: Vec<HostRow>) -> Vec<(FrozenMethod, Vec<(HostRow, String)>)> {
+fn questions(
+    engine: &Engine,
+    method: &Method,
+    hosts: Vec<HostRow>,
+) -> Vec<(FrozenMethod, Vec<(HostRow, String)>)> {
     let mut questions: Vec<(FrozenMethod, Vec<(HostRow, String)>)> = Vec::new();
     for row in hosts {
         let Ok(mut frozen) = FrozenMethod::new(&engine.0.drivers, method, &row.host) else {
@@ -267,7 +271,10 @@ impl Reading {
     ) -> Option<Report> {
         let unclear = |why: &str| Heartbeat::Unclear { why: why.to_owned() };
         let heartbeat = match &self.heartbeats {
-            Ok(read) => read.get(name).cloned().unwrap_or_else(|| unclear("it was not read")),
+            Ok(read) => read
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| unclear("it was not read")),
             Err(why) => unclear(why),
         };
         let source = source_of(&method.name);
@@ -301,12 +308,13 @@ fn silent_after(engine: &Engine, method: &FrozenMethod) -> TimeDelta {
     TimeDelta::seconds(seconds.unwrap_or(LONGEST_SILENCE_S))
 }
 
-/// A fence that is under way has to hear soon of what the host did before it: a sign that is told late would end the fence's proofs.
+/// Where another source is silent about the host, a sign of life speaks against that at once. A fence that is under way has to hear soon of what the host did before
+/// it: a sign that is told late would end the fence's proofs.
 fn refresh(row: &HostRow, is_silence_counted: bool) -> Refresh {
     let is_fenced = row.host.fencing_state() == FencingState::Fenced;
     let soon_if = |is_soon| if is_soon { REFRESH_SOON } else { REFRESH };
     Refresh {
-        up: soon_if(is_fenced || row.operation.is_some()),
+        up: soon_if(is_fenced || row.operation.is_some() || row.host.failure_state != FailureState::Up),
         silence: soon_if(is_silence_counted && !is_fenced),
     }
 }

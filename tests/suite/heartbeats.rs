@@ -71,7 +71,9 @@ async fn until_says(stack: &Stack, host: &str, state: &str) -> Value {
     stack.client.until_within(&path, SOON, is_said).await
 }
 
-on_both_grounds!(a_host_that_answers_no_monitor_and_goes_on_writing_is_not_fenced_by_itself_and_is_once_it_stops);
+on_both_grounds!(
+    a_host_that_answers_no_monitor_and_goes_on_writing_is_not_fenced_by_itself_and_is_once_it_stops
+);
 
 async fn a_host_that_answers_no_monitor_and_goes_on_writing_is_not_fenced_by_itself_and_is_once_it_stops(
     ground: Ground,
@@ -92,7 +94,11 @@ async fn a_host_that_answers_no_monitor_and_goes_on_writing_is_not_fenced_by_its
     let told = stack.client.get("/hosts/h1/explanation").await.ok(200);
     let host = stack.client.host("h1").await;
     assert_eq!(
-        (&host["failure_state"], &host["failure_source"], &host["fencing_state"]),
+        (
+            &host["failure_state"],
+            &host["failure_source"],
+            &host["fencing_state"]
+        ),
         (&json!("UP"), &json!(SOURCE), &json!("UNFENCED")),
         "{host}"
     );
@@ -156,7 +162,11 @@ async fn a_method_that_reads_no_heartbeats_is_refused_in_a_policy_and_one_that_d
     refused(&answer, 400, "fencing.request.invalid", &["nfs", "heartbeat"]);
     let check = stack.client.post("/methods/nfs/check", json!({})).await.ok(200);
     assert_eq!(check["observation"]["state"], "readable", "{check}");
-    let check = stack.client.post("/methods/nfs/check", json!({ "host": "h1" })).await.ok(200);
+    let check = stack
+        .client
+        .post("/methods/nfs/check", json!({ "host": "h1" }))
+        .await
+        .ok(200);
     assert_eq!(check["observation"]["state"], "unknown", "{check}");
     stack.stop().await;
 }

@@ -78,7 +78,10 @@ fn what_stands_still_is_silence_from_the_first_reading_of_it() {
     }
     let silent = silent.unwrap();
     assert_eq!(said(Some(silent)), Some((FailureState::Unreachable, 70)));
-    assert_eq!((silent.last_seen_at, silent.silent_since), (Some(at(0)), Some(at(6))));
+    assert_eq!(
+        (silent.last_seen_at, silent.silent_since),
+        (Some(at(0)), Some(at(6)))
+    );
 }
 
 #[test]
@@ -90,7 +93,11 @@ fn a_storage_that_cannot_be_read_is_never_silence() {
     assert_eq!(said(take(&mut watch, "w1", &unclear(), 55)), None);
     // It counts anew from the next reading on.
     for seconds in (60..=115).step_by(5) {
-        assert_eq!(said(take(&mut watch, "w1", &written("h1", 1), seconds)), None, "{seconds}");
+        assert_eq!(
+            said(take(&mut watch, "w1", &written("h1", 1), seconds)),
+            None,
+            "{seconds}"
+        );
     }
     assert!(take(&mut watch, "w1", &written("h1", 1), 125).is_some());
     for seconds in (130..=150).step_by(5) {

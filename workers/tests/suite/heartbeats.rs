@@ -69,9 +69,14 @@ async fn what_is_no_file_of_the_host_is_unclear_and_keeps_no_other_host_from_bei
     fs::write(dir.path().join("h1"), "1").unwrap();
     fs::write(dir.path().join("empty"), "").unwrap();
     fs::create_dir(dir.path().join("dir")).unwrap();
-    let pipe = Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap();
+    let pipe = Command::new("mkfifo")
+        .arg(dir.path().join("pipe"))
+        .status()
+        .unwrap();
     assert!(pipe.success());
-    let read = read(&method, &["h1", "h2", "empty", "dir", "pipe", "../h1"]).await.unwrap();
+    let read = read(&method, &["h1", "h2", "empty", "dir", "pipe", "../h1"])
+        .await
+        .unwrap();
     mark(&read["h1"]);
     assert_unclear(&read["h2"], "cannot be read: No such file");
     assert_unclear(&read["empty"], "is empty");
@@ -84,7 +89,10 @@ async fn what_is_no_file_of_the_host_is_unclear_and_keeps_no_other_host_from_bei
 async fn a_directory_that_is_gone_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let gone = read(&files(&dir.path().join("nfs")), &["h1"]).await.unwrap_err();
-    assert!(gone.to_string().contains("is no directory that can be read"), "{gone}");
+    assert!(
+        gone.to_string().contains("is no directory that can be read"),
+        "{gone}"
+    );
 }
 
 #[tokio::test]
@@ -93,7 +101,10 @@ async fn a_check_says_whether_the_storage_can_be_read_and_what_a_host_has_writte
     let mut method = files(dir.path());
     let driver = drivers().get(&method.driver).unwrap();
     let seen = driver.observe(&method, &no_secrets(), seconds(5)).await.unwrap();
-    assert_eq!((seen.state, seen.detail.as_str()), (ObservedState::Readable, "the storage can be read"));
+    assert_eq!(
+        (seen.state, seen.detail.as_str()),
+        (ObservedState::Readable, "the storage can be read")
+    );
     assert!(!seen.proves);
     method.parameters.insert("host".to_owned(), "h1".to_owned());
     let seen = driver.observe(&method, &no_secrets(), seconds(5)).await.unwrap();
@@ -110,7 +121,10 @@ impl Sanlock {
     fn init() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let this = Self { dir, daemon: None };
-        fs::File::create(this.path()).unwrap().set_len(1024 * 1024).unwrap();
+        fs::File::create(this.path())
+            .unwrap()
+            .set_len(1024 * 1024)
+            .unwrap();
         // The shortest time of a reading or writing that it takes: a host is in its lockspace within some seconds.
         this.run(&["direct", "init", "-s", &this.lockspace(0), "-o", "1"]);
         this
@@ -194,7 +208,10 @@ async fn a_real_sanlock_renews_its_lease_leaves_its_lockspace_and_dies() {
     let mut sanlock = Sanlock::init();
     let method = sanlock.method();
     assert_unclear(&of(&method, "1").await, "no host has had the id 1 yet");
-    assert_unclear(&of(&method, "node-1").await, "no host of the lockspace is named \"node-1\"");
+    assert_unclear(
+        &of(&method, "node-1").await,
+        "no host of the lockspace is named \"node-1\"",
+    );
     sanlock.join("node-1", 1);
     let first = of(&method, "node-1").await;
     assert_eq!(mark(&first).0, "host id 1 node-1 generation 1");
@@ -216,7 +233,11 @@ async fn a_real_sanlock_renews_its_lease_leaves_its_lockspace_and_dies() {
 async fn a_sector_that_is_not_the_lease_of_the_host_is_unclear() {
     let sanlock = Sanlock::init();
     let method = sanlock.method();
-    let file = fs::File::options().read(true).write(true).open(sanlock.path()).unwrap();
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(sanlock.path())
+        .unwrap();
     let sector = |id: u64| (id - 1) * 512;
     file.write_all_at(&[1], sector(2) + 40).unwrap();
     file.write_all_at(&[0; 512], sector(3)).unwrap();
@@ -231,13 +252,24 @@ async fn a_sector_that_is_not_the_lease_of_the_host_is_unclear() {
 async fn what_is_no_lockspace_of_this_name_is_an_error() {
     let sanlock = Sanlock::init();
     let mut method = sanlock.method();
-    method.parameters.insert("lockspace".to_owned(), "OTHER".to_owned());
+    method
+        .parameters
+        .insert("lockspace".to_owned(), "OTHER".to_owned());
     let error = read(&method, &["1"]).await.unwrap_err();
-    assert!(error.to_string().contains("is the lockspace \"LS\" at byte 0"), "{error}");
+    assert!(
+        error.to_string().contains("is the lockspace \"LS\" at byte 0"),
+        "{error}"
+    );
     fs::write(sanlock.path(), vec![0; 1024 * 1024]).unwrap();
     let error = read(&method, &["1"]).await.unwrap_err();
-    assert!(error.to_string().contains("it holds no delta lease of sanlock"), "{error}");
+    assert!(
+        error.to_string().contains("it holds no delta lease of sanlock"),
+        "{error}"
+    );
     fs::remove_file(sanlock.path()).unwrap();
     let error = read(&method, &["1"]).await.unwrap_err();
-    assert!(error.to_string().contains("cannot be read: No such file"), "{error}");
+    assert!(
+        error.to_string().contains("cannot be read: No such file"),
+        "{error}"
+    );
 }

@@ -120,7 +120,9 @@ fn a_policy_is_within_its_ranges() {
             ceph: ["main", "no ceph", "main"].map(str::to_owned).into(),
             queries: (0..9).map(|number| format!("q{}", number.min(7))).collect(),
         },
-        heartbeats: ["lease", "no lease", "lease", "nfs", "san"].map(str::to_owned).into(),
+        heartbeats: ["lease", "no lease", "lease", "nfs", "san"]
+            .map(str::to_owned)
+            .into(),
         conditions: vec![
             ConditionRule {
                 for_s: 86_401,

@@ -112,13 +112,20 @@ impl Storage {
         match told.state {
             FailureState::Up => {
                 let after = ms(told.observed_at);
-                let is_true = self.writes.iter().any(|write| *write >= after && *write <= asked + read);
+                let is_true = self
+                    .writes
+                    .iter()
+                    .any(|write| *write >= after && *write <= asked + read);
                 assert!(is_true && !is_copy, "{told:?} after {:?}", self.writes);
             }
             FailureState::Unreachable => {
                 let since = ms(told.silent_since.unwrap());
                 assert!(asked - since >= SILENT_AFTER_MS);
-                assert!(!self.breaks.iter().any(|at| *at > since), "{told:?} over {:?}", self.breaks);
+                assert!(
+                    !self.breaks.iter().any(|at| *at > since),
+                    "{told:?} over {:?}",
+                    self.breaks
+                );
                 if !is_copy {
                     let is_false = self.writes.iter().any(|write| *write > since && *write <= asked);
                     assert!(!is_false, "{told:?} after {:?}", self.writes);

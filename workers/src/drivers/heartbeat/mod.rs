@@ -133,9 +133,10 @@ impl Driver for Reads {
         let read = self.heartbeats(method, host.as_slice(), budget).await?;
         let (state, detail) = match read.into_values().next() {
             None => (ObservedState::Readable, "the storage can be read".to_owned()),
-            Some(Heartbeat::Written { writer, mark }) => {
-                (ObservedState::Readable, format!("a heartbeat is there: {writer} {mark}"))
-            }
+            Some(Heartbeat::Written { writer, mark }) => (
+                ObservedState::Readable,
+                format!("a heartbeat is there: {writer} {mark}"),
+            ),
             Some(Heartbeat::Unclear { why }) => (ObservedState::Unknown, why),
         };
         Ok(Observation {
@@ -148,12 +149,7 @@ impl Driver for Reads {
         })
     }
 
-    async fn heartbeats(
-        &self,
-        method: &FrozenMethod,
-        hosts: &[String],
-        budget: Duration,
-    ) -> Answer {
+    async fn heartbeats(&self, method: &FrozenMethod, hosts: &[String], budget: Duration) -> Answer {
         if hosts.len() > MOST_HOSTS {
             let count = hosts.len();
             return Err(WorkerError::refused(format!(
@@ -178,7 +174,9 @@ const fn silent_after(default: &'static str) -> Parameter {
     )
     .by_default(default)
     .allowing("15 to 3600 is allowed", |value| {
-        value.parse().is_ok_and(|seconds: u32| (15..=3_600).contains(&seconds))
+        value
+            .parse()
+            .is_ok_and(|seconds: u32| (15..=3_600).contains(&seconds))
     })
 }
 

@@ -92,13 +92,15 @@ impl Leases {
                 first.lockspace
             )));
         }
-        let (sector, area) = sizes(&first)
-            .ok_or_else(|| said(format!("has sectors of {} bytes", first.sector_bytes)))?;
+        let (sector, area) =
+            sizes(&first).ok_or_else(|| said(format!("has sectors of {} bytes", first.sector_bytes)))?;
         let read = sectors(area)?;
         let leases = read.chunks_exact(sector).take(MAX_HOSTS).map(|sector| {
             Lease::parse(sector).and_then(|lease| {
                 let is_its_own = lease.lockspace == lockspace;
-                is_its_own.then_some(lease).ok_or("it belongs to another lockspace")
+                is_its_own
+                    .then_some(lease)
+                    .ok_or("it belongs to another lockspace")
             })
         });
         Ok(Self(leases.collect()))
@@ -142,7 +144,10 @@ fn written(id: usize, lease: &Lease) -> Heartbeat {
         return unclear(format!("no host has had the id {id} yet"));
     }
     if lease.owner != id as u64 {
-        return unclear(format!("the sector of host id {id} has the lease of host id {}", lease.owner));
+        return unclear(format!(
+            "the sector of host id {id} has the lease of host id {}",
+            lease.owner
+        ));
     }
     if lease.timestamp == 0 {
         return unclear(format!("the host with the id {id} has left the lockspace"));
