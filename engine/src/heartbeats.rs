@@ -138,8 +138,10 @@ async fn try_read(
         .collect();
     for (frozen, hosts) in questions(engine, method, hosts) {
         let silent_after = silent_after(engine, &frozen);
+        let shared = shared_names(&hosts);
         for hosts in hosts.chunks(AT_ONCE) {
-            let reading = ask(engine, &frozen, hosts).await;
+            let mut reading = ask(engine, &frozen, hosts).await;
+            reading.leave_out(&shared);
             watches.tell(&method.name, reading.heartbeats.as_ref().err());
             let news = hosts.iter().filter_map(|(row, name)| {
                 let counted = self_fencing.get(&row.host.segment_id) == Some(&true);
@@ -259,7 +261,20 @@ async fn ask(engine: &Engine, method: &FrozenMethod, hosts: &[(HostRow, String)]
     }
 }
 
+/// Names that several hosts have: what is written under them is a heartbeat of none.
+fn shared_names(hosts: &[(HostRow, String)]) -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
+    let again = hosts.iter().filter(|(_, name)| !known.insert(name.as_str()));
+    again.map(|(_, name)| name.clone()).collect()
+}
+
 impl Reading {
+    fn leave_out(&mut self, shared: &BTreeSet<String>) {
+        if let Ok(read) = &mut self.heartbeats {
+            read.retain(|name, _| !shared.contains(name));
+        }
+    }
+
     /// What is to be reported of a host.
     fn conclude(
         &self,

@@ -187,3 +187,60 @@ fn unclear(why: impl Into<String>) -> Heartbeat {
 fn needed<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, WorkerError> {
     value_of(parameters, name).ok_or_else(|| WorkerError::refused(format!("the method has no {name}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ringfence_core::{MethodTimes, Resource, Timestamp};
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// Comes back once the file of this name is there, as a storage that hangs and returns.
+    fn hanging(parameters: &Parameters, _: &[String]) -> Answer {
+        while !Path::new(needed(parameters, "file")?).exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(BTreeMap::new())
+    }
+
+    fn method(number: u128, file: &Path) -> FrozenMethod {
+        FrozenMethod {
+            id: MethodId(Uuid::from_u128(number)),
+            name: "m".to_owned(),
+            resource: Resource::Heartbeat,
+            driver: "hanging".to_owned(),
+            parameters: [("file".to_owned(), file.display().to_string())].into(),
+            secrets: BTreeMap::new(),
+            zone: "default".to_owned(),
+            device: None,
+            service_of: None,
+            can_prove: false,
+            times: MethodTimes::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_storage_that_hangs_holds_one_thread_and_keeps_no_other_from_being_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (gone, there) = (method(1, &dir.path().join("gone")), method(2, dir.path()));
+        let reads = Reads::new(hanging, &DriverSettings::new(Arc::new(|| Timestamp::UNIX_EPOCH)));
+        let read = async |method, budget_ms| {
+            reads
+                .heartbeats(method, &[], Duration::from_millis(budget_ms))
+                .await
+        };
+        for _ in 0..3 {
+            let late = read(&gone, 100).await.unwrap_err();
+            assert_eq!(late.to_string(), "the storage did not answer in time");
+        }
+        assert_eq!(reads.under_way.lock().len(), 1);
+        read(&there, 10_000).await.unwrap();
+        std::fs::write(dir.path().join("gone"), "").unwrap();
+        read(&gone, 10_000).await.unwrap();
+        while !reads.under_way.lock().is_empty() {
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+}
