@@ -12,7 +12,7 @@ use chrono::TimeDelta;
 use ringfence_bus::{DeviceReply, DeviceRequest, HeartbeatsRequest};
 use ringfence_core::{
     FailureState, FencingState, FrozenMethod, Heartbeat, HeartbeatReading, HeartbeatWatch, Host, HostId,
-    Method, MethodId, Refresh, Report, Resource, Segment, SegmentId, Sighting, Source, Timestamp,
+    Method, MethodId, Parameters, Refresh, Report, Resource, Segment, SegmentId, Sighting, Source, Timestamp,
     error_chain, is_news, value_of,
 };
 use ringfence_db::{Asked, Filters, HOSTS, HostRow, Page, SortKey, Test};
@@ -56,9 +56,17 @@ type Known = Arc<Mutex<Watches>>;
 /// The hosts of one method.
 #[derive(Default)]
 struct Watches {
-    hosts: BTreeMap<HostId, HeartbeatWatch>,
+    hosts: BTreeMap<Place, HeartbeatWatch>,
     /// Why the storage could not be read the last time, so that only a change is told.
     problem: Option<String>,
+}
+
+/// Where the heartbeats of a host are: what was read elsewhere is not compared with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    host: HostId,
+    name: String,
+    parameters: Parameters,
 }
 
 /// Has heartbeats read until it is told to stop.
@@ -130,8 +138,7 @@ async fn try_read(
     watches: &mut Watches,
 ) -> Result<(), EngineError> {
     let hosts = hosts_of(engine, segments).await?;
-    let ids: BTreeSet<HostId> = hosts.iter().map(|row| row.host.id).collect();
-    watches.hosts.retain(|id, _| ids.contains(id));
+    let mut known = std::mem::take(&mut watches.hosts);
     let self_fencing: BTreeMap<SegmentId, bool> = segments
         .iter()
         .map(|segment| (segment.id, segment.policy.self_fencing_timeout_s.is_some()))
@@ -145,10 +152,16 @@ async fn try_read(
             watches.tell(&method.name, reading.heartbeats.as_ref().err());
             let news = hosts.iter().filter_map(|(row, name)| {
                 let counted = self_fencing.get(&row.host.segment_id) == Some(&true);
-                let watch = watches.hosts.entry(row.host.id);
-                let watch = watch.or_insert_with(|| HeartbeatWatch::new(silent_after, reading.asked_at));
-                let report = reading.conclude(method, row, name, counted, watch)?;
-                Some((row.host.id.to_string(), report))
+                let place = Place {
+                    host: row.host.id,
+                    name: name.clone(),
+                    parameters: frozen.parameters.clone(),
+                };
+                let new = || HeartbeatWatch::new(silent_after, reading.asked_at);
+                let mut watch = known.remove(&place).unwrap_or_else(new);
+                let report = reading.conclude(method, row, name, counted, &mut watch);
+                watches.hosts.insert(place, watch);
+                Some((row.host.id.to_string(), report?))
             });
             record(engine, news.collect()).await?;
         }
@@ -159,10 +172,12 @@ async fn try_read(
 async fn hosts_of(engine: &Engine, segments: &[Segment]) -> Result<Vec<HostRow>, EngineError> {
     let mut reader = engine.0.db.reader();
     let mut hosts = Vec::new();
+    let Some(filter) = HOSTS.filter("segment") else {
+        return Ok(hosts);
+    };
     for segment in segments {
-        let filters = HOSTS.filter("segment").map_or_else(Filters::default, |filter| {
-            Filters::default().and(filter, Test::is(Asked::Text(segment.id.to_string())))
-        });
+        let id = Asked::Text(segment.id.to_string());
+        let filters = Filters::default().and(filter, Test::is(id));
         let mut marker = None;
         loop {
             let page = Page {
