@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ringfence_core::{
-    Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, HostId, Job, Observation, Outcome,
-    Parameters, Problem, Question, Resource, SecretReference, TaskResult,
+    Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, Heartbeat, HostId, Job, Observation,
+    Outcome, Parameters, Problem, Question, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,8 @@ pub enum DeviceRequest {
     Survey(SurveyRequest),
     /// May a fence of a host begin?
     Query(QueryRequest),
+    /// What have hosts written to a shared storage?
+    Heartbeats(HeartbeatsRequest),
 }
 
 impl Payload for DeviceRequest {
@@ -144,6 +146,17 @@ pub struct QueryRequest {
     pub budget_ms: u64,
 }
 
+/// A shared storage to read the heartbeats of hosts from; nothing is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeartbeatsRequest {
+    /// How to reach it.
+    pub method: FrozenMethod,
+    /// The hosts, by the names that the storage knows them by, at most 500.
+    pub hosts: Vec<String>,
+    /// Milliseconds after which the answer is not waited for.
+    pub budget_ms: u64,
+}
+
 /// A worker's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -175,6 +188,15 @@ pub enum DeviceReply {
     Answered {
         /// What they said.
         said: Answer,
+        /// The worker's name.
+        worker: String,
+        /// Milliseconds that it took.
+        took_ms: u64,
+    },
+    /// The shared storage was read.
+    Read {
+        /// What is there of each host.
+        heartbeats: BTreeMap<String, Heartbeat>,
         /// The worker's name.
         worker: String,
         /// Milliseconds that it took.

@@ -165,8 +165,8 @@ impl FencingPolicy {
             }
         }
         group::check(&self.groups, problems);
-        check_names("policy.fencing.ceph", &self.ceph, problems);
-        check_names("policy.fencing.queries", &self.queries, problems);
+        check_names("policy.fencing.ceph", &self.ceph, MAX_ASKED, problems);
+        check_names("policy.fencing.queries", &self.queries, MAX_ASKED, problems);
     }
 
     /// Whether others are asked before a fence begins by itself.
@@ -176,13 +176,11 @@ impl FencingPolicy {
     }
 }
 
-fn check_names(list: &str, names: &[String], problems: &mut Problems) {
-    if names.len() > MAX_ASKED {
+/// Names of methods, at most so many, each once.
+pub(crate) fn check_names(list: &str, names: &[String], most: usize, problems: &mut Problems) {
+    if names.len() > most {
         let count = names.len();
-        problems.add(
-            list,
-            format!("has {count} names; at most {MAX_ASKED} are allowed"),
-        );
+        problems.add(list, format!("has {count} names; at most {most} are allowed"));
     }
     for (at, name) in names.iter().enumerate() {
         let field = format!("{list}[{at}]");

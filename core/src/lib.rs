@@ -30,6 +30,7 @@ mod flapping;
 mod gate;
 mod group;
 mod guard;
+mod heartbeat;
 mod host;
 mod host_rules;
 mod ids;
@@ -107,6 +108,7 @@ pub use group::{Group, GroupCount, GroupCounts, GroupRule, check_groups};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;
+pub use heartbeat::{Heartbeat, HeartbeatReading, HeartbeatWatch};
 pub use host::{
     Applied, AppliedFencing, Backend, FailureState, FencingState, Host, HostState, InFlight, OldBoot,
 };

@@ -23,6 +23,8 @@ pub enum ObservedState {
     Allows,
     /// A query holds a fence.
     Holds,
+    /// What hosts write to a shared storage can be read.
+    Readable,
     /// The device did not answer, or not in a form that can be trusted.
     Unknown,
 }

@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use crate::{
     ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy, SegmentId,
-    Timestamp, field_changes, validate_name, validate_zone,
+    Timestamp, fencing_policy::check_names, field_changes, validate_name, validate_zone,
 };
 
 /// The longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1000;
+/// Methods for heartbeats that one segment may name.
+const MAX_HEARTBEATS: usize = 4;
 
 /// What holds for every host of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +36,9 @@ pub struct SegmentPolicy {
     /// When a host that is fenced again and again is not taken back without being asked; `null`: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<QuarantinePolicy>,
+    /// Methods for heartbeats by name, at most 4: the storages to which the hosts write that they are alive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heartbeats: Vec<String>,
     /// Whether hosts are fenced without being asked.
     pub fencing: FencingPolicy,
     /// What is done about conditions.
@@ -54,6 +59,7 @@ impl Default for SegmentPolicy {
             rejoin_wait_s: 600,
             workloads_zone: None,
             quarantine: None,
+            heartbeats: Vec::new(),
             fencing: FencingPolicy::default(),
             conditions: Vec::new(),
             evacuation: EvacuationPolicy::default(),
@@ -126,6 +132,7 @@ impl SegmentDraft {
         let mut whole = json!({ "name": name, "description": description, "policy": policy });
         let in_policy = &mut whole["policy"];
         in_policy["quarantine"] = json!(policy.quarantine);
+        in_policy["heartbeats"] = json!(policy.heartbeats);
         in_policy["conditions"] = json!(policy.conditions);
         in_policy["fencing"]["at_once"] = json!(fencing.at_once);
         in_policy["fencing"]["per_minute"] = json!(fencing.per_minute);
@@ -180,6 +187,12 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     if let Some(quarantine) = policy.quarantine {
         quarantine.check(&mut problems);
     }
+    check_names(
+        "policy.heartbeats",
+        &policy.heartbeats,
+        MAX_HEARTBEATS,
+        &mut problems,
+    );
     policy.fencing.check(&mut problems);
     ConditionRule::check_all(&policy.conditions, &mut problems);
     policy.evacuation.check(&mut problems);

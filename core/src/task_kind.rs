@@ -23,6 +23,8 @@ pub enum Resource {
     Workloads,
     /// Nothing: others are asked whether a fence may begin.
     Query,
+    /// Nothing: it is read what hosts write to a shared storage.
+    Heartbeat,
 }
 
 words!(Resource);

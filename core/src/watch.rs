@@ -60,7 +60,7 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    fn of(state: FailureState, observed_at: Timestamp) -> Self {
+    pub(crate) fn of(state: FailureState, observed_at: Timestamp) -> Self {
         Self {
             state,
             observed_at,

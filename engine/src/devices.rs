@@ -8,6 +8,7 @@ use ringfence_core::{FrozenMethod, Observation, Outcome, Problem, Problems, Reso
 use tracing::Instrument;
 use uuid::Uuid;
 
+use crate::heartbeats::{HOST_IN_STORAGE, name_in_storage};
 use crate::{Engine, EngineError};
 
 /// How long a worker may take to validate parameters: an agent's metadata takes about 0.1 s, a busy machine more.
@@ -46,7 +47,8 @@ pub(crate) fn no_answer(reply: DeviceReply) -> EngineError {
         DeviceReply::Validated { .. }
         | DeviceReply::Checked { .. }
         | DeviceReply::Surveyed { .. }
-        | DeviceReply::Answered { .. } => EngineError::DeviceFailed {
+        | DeviceReply::Answered { .. }
+        | DeviceReply::Read { .. } => EngineError::DeviceFailed {
             detail: "the worker answered another question".to_owned(),
             is_refused: false,
         },
@@ -69,7 +71,15 @@ impl Engine {
         }
         let drivers = &self.0.drivers;
         let frozen = match host {
-            Some(host) => FrozenMethod::new(drivers, &method, &self.state_of(host).await?.host)?,
+            Some(host) => {
+                let host = self.state_of(host).await?.host;
+                let mut frozen = FrozenMethod::new(drivers, &method, &host)?;
+                if method.resource == Resource::Heartbeat {
+                    let name = name_in_storage(&mut frozen, &host);
+                    frozen.parameters.insert(HOST_IN_STORAGE.to_owned(), name);
+                }
+                frozen
+            }
             None => FrozenMethod::without_host(drivers, &method)?,
         };
         self.check_frozen(frozen).await

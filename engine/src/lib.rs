@@ -18,6 +18,7 @@ mod event_sink;
 mod explain;
 mod feed;
 mod fence_request;
+mod heartbeats;
 mod host_plan;
 mod idempotency;
 mod ids;

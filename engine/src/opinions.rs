@@ -261,7 +261,8 @@ struct Answered {
     took_ms: u64,
 }
 
-fn why(error: &EngineError) -> String {
+/// Why there is no answer, in words.
+pub(crate) fn why(error: &EngineError) -> String {
     match error {
         EngineError::DeviceFailed { detail, .. } => detail.clone(),
         other => error_chain(other),

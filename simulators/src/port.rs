@@ -29,7 +29,7 @@ impl PortState {
         match resource {
             Resource::Power => matches!(self, Self::On | Self::Off),
             Resource::Storage | Resource::Network => matches!(self, Self::Fenced | Self::Unfenced),
-            Resource::Workloads | Resource::Query => false,
+            Resource::Workloads | Resource::Query | Resource::Heartbeat => false,
         }
     }
 

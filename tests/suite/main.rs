@@ -16,6 +16,7 @@ mod falling_silent;
 mod feed;
 mod fencing;
 mod groups;
+mod heartbeats;
 mod kdump;
 mod kubernetes;
 mod leaving;

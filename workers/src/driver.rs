@@ -1,5 +1,6 @@
 //! What every driver does, and the drivers that a worker has.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use ringfence_backends::kubernetes::Cluster;
 use ringfence_backends::openstack::Cloud;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    Answer, CephSurvey, FencingKind, Finding, FrozenMethod, Observation, Outcome, Problem, Question,
-    Timestamp,
+    Answer, CephSurvey, FencingKind, Finding, FrozenMethod, Heartbeat, Observation, Outcome, Problem,
+    Question, Timestamp,
 };
 use url::Url;
 
@@ -126,6 +127,21 @@ pub trait Driver: Send + Sync {
         let driver = &method.driver;
         Err(WorkerError::refused(format!(
             "driver {driver} cannot be asked about a fence"
+        )))
+    }
+
+    /// Reads what is written of these hosts to a shared storage, and changes nothing. The hosts go by the names that the storage knows them by. The errors are
+    /// those of [`Driver::observe`].
+    async fn heartbeats(
+        &self,
+        method: &FrozenMethod,
+        hosts: &[String],
+        budget: Duration,
+    ) -> Result<BTreeMap<String, Heartbeat>, WorkerError> {
+        let _ = (hosts, budget);
+        let driver = &method.driver;
+        Err(WorkerError::refused(format!(
+            "driver {driver} reads no heartbeats"
         )))
     }
 

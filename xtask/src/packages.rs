@@ -39,6 +39,8 @@ const PACKAGES: &[Package] = &[
     package("prometheus-alertmanager", || {
         find_program("prometheus-alertmanager").is_some()
     }),
+    // A host that renews its lease on a shared storage.
+    package("sanlock", || find_program("sanlock").is_some()),
     // For systemd-analyze, which checks the units.
     package("systemd", || find_program("systemd-analyze").is_some()),
     // Checks the compose file; no daemon of Docker's is needed.

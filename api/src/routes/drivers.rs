@@ -22,7 +22,7 @@ struct DriverView {
     #[schema(example = "ipmi")]
     name: &'static str,
     about: &'static str,
-    /// What it can act on: power, storage, network; query: nothing, it asks others about a fence
+    /// What it can act on: power, storage, network; query: nothing, it asks others about a fence; heartbeat: nothing, it reads what hosts write
     resources: Vec<&'static str>,
     parameters: Vec<ParameterView>,
     secrets: Vec<SecretView>,

@@ -18,7 +18,7 @@ use crate::ApiError;
 pub(crate) struct MethodView {
     pub id: Uuid,
     pub name: String,
-    /// power, storage, network or query
+    /// power, storage, network, query or heartbeat
     #[schema(value_type = String, example = "power")]
     pub resource: Resource,
     /// One of those that `GET /drivers` lists
@@ -45,7 +45,7 @@ pub(crate) struct MethodBody {
     /// 1 to 255 letters, digits, `.`, `_` and `-`.
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
     pub name: String,
-    /// power, storage, network or query; power if absent
+    /// power, storage, network, query or heartbeat; power if absent
     #[serde(default = "power")]
     #[schema(value_type = String, example = "power")]
     pub resource: Resource,

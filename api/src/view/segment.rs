@@ -58,6 +58,9 @@ pub(crate) struct PolicyView {
     /// When a host that is fenced again and again is taken back only where a rejoin is asked for; null: never.
     #[schema(value_type = Option<QuarantineView>)]
     pub quarantine: Option<QuarantinePolicy>,
+    /// Methods of resource heartbeat by name: the storages to which the hosts write that they are alive.
+    #[schema(max_items = 4)]
+    pub heartbeats: Vec<String>,
     /// Whether hosts are fenced without being asked.
     pub fencing: FencingView,
     /// What is done about conditions of hosts; at most 32.
@@ -196,7 +199,7 @@ shown! { EvacuationPolicy, EvacuationView:
 
 shown! { SegmentPolicy, PolicyView:
     self_fencing_timeout_s, settle_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, workloads_zone,
-    quarantine, fencing, conditions, evacuation,
+    quarantine, heartbeats, fencing, conditions, evacuation,
 }
 
 impl From<Segment> for SegmentView {

@@ -434,6 +434,8 @@ pub struct Policy {
     pub rejoin_wait_s: u32,
     pub workloads_zone: Option<String>,
     #[serde(default)]
+    pub heartbeats: Vec<String>,
+    #[serde(default)]
     pub fencing: Fencing,
     #[serde(default)]
     pub conditions: Vec<ConditionRule>,

@@ -82,7 +82,7 @@ pub enum MethodCommand {
 #[derive(Debug, Args)]
 pub struct MethodFields {
     /// What the method acts on; query: nothing, it asks others whether a fence may begin
-    #[arg(long, value_parser = ["power", "storage", "network", "query"])]
+    #[arg(long, value_parser = ["power", "storage", "network", "query", "heartbeat"])]
     resource: Option<String>,
     /// The driver, one of those that `ringfence method drivers` lists
     #[arg(long)]

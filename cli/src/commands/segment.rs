@@ -11,7 +11,7 @@ mod tree;
 mod writing;
 
 use clap::{ArgGroup, Args, Subcommand};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use self::apply::{ApplyArgs, FileArgs};
 use self::export::ExportArgs;
@@ -93,6 +93,9 @@ pub struct SegmentFields {
     /// The zone whose workers reach the clouds of the hosts; none: each host's own zone
     #[arg(long, value_name = "ZONE|none", value_parser = zone_or_none)]
     workloads_zone: Option<Value>,
+    /// Methods that read what the hosts write to shared storages; none: removes all
+    #[arg(long, value_name = "METHOD[,METHOD]|none", value_parser = names_or_none)]
+    heartbeats: Option<Value>,
     /// Whether hosts are fenced automatically, as in automatic=true, after_s=15, at_most=5, at_once=2, per_minute=4, quiet_s=600,
     /// kdump_timeout_s=600, ceph=METHOD,METHOD or queries=METHOD,METHOD; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -123,7 +126,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "quarantine", "rejoin_wait_s", "workloads_zone",
-    "fencing", "group", "condition", "evacuation",
+    "heartbeats", "fencing", "group", "condition", "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -134,6 +137,17 @@ pub struct SetArgs {
     name: Option<String>,
     #[command(flatten)]
     fields: SegmentFields,
+}
+
+fn names_or_none(text: &str) -> Result<Value, String> {
+    if text == "none" {
+        return Ok(json!([]));
+    }
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    if names.contains(&"") {
+        return Err("names with commas between them, or none, are allowed".to_owned());
+    }
+    Ok(json!(names))
 }
 
 fn quarantine_or_none(text: &str) -> Result<Value, String> {
@@ -282,6 +296,7 @@ impl SegmentFields {
         put(&mut policy, "quarantine", self.quarantine);
         put(&mut policy, "rejoin_wait_s", self.rejoin_wait_s);
         put(&mut policy, "workloads_zone", self.workloads_zone);
+        put(&mut policy, "heartbeats", self.heartbeats);
         let fencing = self.fencing.iter().map(|text| fencing_field(text));
         let mut fencing = fencing.collect::<Result<Map<String, Value>, CliError>>()?;
         if !self.group.is_empty() {
@@ -432,6 +447,7 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
         .with_some("quarantine", quarantine(policy))
         .with("rejoin waits", format!("{} s", policy.rejoin_wait_s))
         .with_some("workloads' zone", policy.workloads_zone.as_deref())
+        .with_some("heartbeats", Some(policy.heartbeats.join(", ")))
         .with("fencing", fencing(policy));
     for rule in &policy.fencing.groups {
         details = details.with("group", group_line(rule));
@@ -448,8 +464,6 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -468,6 +482,7 @@ mod tests {
             quarantine: None,
             rejoin_wait_s: None,
             workloads_zone: None,
+            heartbeats: Some(names_or_none("lease, nfs").unwrap()),
             fencing: vec![
                 "automatic=true".to_owned(),
                 "at_most=8".to_owned(),
@@ -481,7 +496,7 @@ mod tests {
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
-        let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true,
+        let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true, "heartbeats": ["lease", "nfs"],
                 "fencing": {"automatic": true, "at_most": 8, "at_once": null, "groups": [{"label": "rack", "at_once": 1}, {"label": "7", "majority": true}]},
                 "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}], "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);

@@ -108,7 +108,7 @@ const fn field(key: &'static str, kind: Kind, default: Default) -> Field {
 const MIB: u64 = 1024 * 1024;
 const DATABASES: &[&str] = &["postgres", "postgresql", "sqlite"];
 const BROKERS: &[&str] = &["amqp", "amqps"];
-const RESOURCES: &[&str] = &["power", "storage", "network", "workloads", "query"];
+const RESOURCES: &[&str] = &["power", "storage", "network", "workloads", "query", "heartbeat"];
 
 /// All keys.
 pub const FIELDS: &[Field] = &[
@@ -222,7 +222,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "worker.resources",
         Kind::Words(RESOURCES),
-        Fixed("power,storage,network,workloads,query"),
+        Fixed("power,storage,network,workloads,query,heartbeat"),
     ),
     field("worker.concurrency", Integer(1, 1024), Fixed("64")),
     field("worker.agents_dir", Kind::Path, Fixed("/usr/sbin")),

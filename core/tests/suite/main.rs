@@ -14,6 +14,7 @@ mod delivering;
 mod departing;
 mod explaining;
 mod gates;
+mod heartbeats;
 mod properties;
 mod queries;
 mod reach;

@@ -23,7 +23,7 @@ INSERT INTO everything (one) VALUES (1);
 CREATE TABLE methods (
     id text PRIMARY KEY,
     name text NOT NULL UNIQUE,
-    resource text NOT NULL CHECK (resource IN ('power', 'storage', 'network', 'workloads', 'query')),
+    resource text NOT NULL CHECK (resource IN ('power', 'storage', 'network', 'workloads', 'query', 'heartbeat')),
     driver text NOT NULL,
     parameters text NOT NULL,
     secrets text NOT NULL,

@@ -146,10 +146,15 @@ impl Engine {
         let segments = ringfence_db::list_segments(&mut self.0.db.reader(), MAX_SEGMENTS).await?;
         for Segment { name, policy, .. } in segments {
             let FencingPolicy { ceph, queries, .. } = &policy.fencing;
-            for (list, names) in [("ceph", ceph), ("queries", queries)] {
+            let lists = [
+                ("fencing.ceph", ceph),
+                ("fencing.queries", queries),
+                ("heartbeats", &policy.heartbeats),
+            ];
+            for (list, names) in lists {
                 if names.iter().any(|name| name == method) {
                     return Err(EngineError::InUse(format!(
-                        "method {method:?} is named by policy.fencing.{list} of segment {name:?}"
+                        "method {method:?} is named by policy.{list} of segment {name:?}"
                     )));
                 }
             }

@@ -63,7 +63,11 @@ impl Engine {
     /// Refuses values that are out of range, and methods that the segment names and that are not there or cannot do what it wants of them.
     pub async fn check_segment(&self, draft: &SegmentDraft) -> Result<(), EngineError> {
         draft.validate()?;
-        let FencingPolicy { ceph, queries, .. } = &draft.policy.fencing;
+        let SegmentPolicy {
+            fencing: FencingPolicy { ceph, queries, .. },
+            heartbeats,
+            ..
+        } = &draft.policy;
         let mut problems = Problems::default();
         for (at, name) in ceph.iter().enumerate() {
             let wrong =
@@ -76,17 +80,21 @@ impl Engine {
                 );
             }
         }
-        for (at, name) in queries.iter().enumerate() {
-            let wrong = |method: &Method| {
-                let resource = method.resource;
-                (resource != Resource::Query).then(|| format!("its resource is {resource}"))
-            };
-            if let Some(why) = self.wrong_method(name, wrong).await? {
-                let allowed = "the name of a method of resource query is allowed";
-                problems.add(
-                    format!("policy.fencing.queries[{at}]"),
-                    format!("is {name:?}, and {why}; {allowed}"),
-                );
+        let of_queries = ("policy.fencing.queries", queries, Resource::Query);
+        let of_heartbeats = ("policy.heartbeats", heartbeats, Resource::Heartbeat);
+        for (list, names, wanted) in [of_queries, of_heartbeats] {
+            for (at, name) in names.iter().enumerate() {
+                let wrong = |method: &Method| {
+                    let resource = method.resource;
+                    (resource != wanted).then(|| format!("its resource is {resource}"))
+                };
+                if let Some(why) = self.wrong_method(name, wrong).await? {
+                    let allowed = format!("the name of a method of resource {wanted} is allowed");
+                    problems.add(
+                        format!("{list}[{at}]"),
+                        format!("is {name:?}, and {why}; {allowed}"),
+                    );
+                }
             }
         }
         let known = match &draft.policy.fencing.groups[..] {

@@ -272,7 +272,7 @@ impl Builder<'_> {
                     name,
                     "which acts on power; name it in power_management",
                 ),
-                Some(Resource::Workloads | Resource::Query) => self.wrong(
+                Some(Resource::Workloads | Resource::Query | Resource::Heartbeat) => self.wrong(
                     "isolation",
                     name,
                     "which does not cut a node off; storage or network is allowed as its resource",

@@ -7,6 +7,7 @@ mod cinder;
 mod clusters;
 mod csi_network_fence;
 mod fence_agent;
+mod heartbeat;
 mod ipmi;
 mod ironic;
 mod metal3;
@@ -38,11 +39,12 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 13] = [
+pub(crate) static DRIVERS: [&Entry; 15] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
     &fence_agent::DRIVER,
+    &heartbeat::FILE,
     &ipmi::DRIVER,
     &ironic::DRIVER,
     &metal3::DRIVER,
@@ -50,6 +52,7 @@ pub(crate) static DRIVERS: [&Entry; 13] = [
     &query::PROMETHEUS,
     &query::REACH,
     &redfish::DRIVER,
+    &heartbeat::SANLOCK,
     &simulated::DRIVER,
     &query::WEBHOOK,
 ];

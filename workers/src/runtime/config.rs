@@ -65,8 +65,8 @@ impl WorkerConfig {
         let mut queues = Vec::new();
         for zone in &self.zones {
             for &resource in &self.resources {
-                // A query is a question, and never a task.
-                if resource != Resource::Query {
+                // What acts on nothing is a question, and never a task.
+                if !matches!(resource, Resource::Query | Resource::Heartbeat) {
                     queues.push(Queue::Tasks {
                         resource,
                         zone: zone.clone(),
@@ -97,7 +97,7 @@ mod tests {
     fn a_zone_or_resource_named_twice_is_served_once() {
         let mut config = WorkerConfig::new("w1", "z1");
         config.zones.push("z1".to_owned());
-        assert_eq!(config.queues().len(), 9);
+        assert_eq!(config.queues().len(), 10);
     }
 
     #[test]

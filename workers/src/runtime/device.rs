@@ -1,13 +1,14 @@
 //! Questions about devices and drivers, outside any operation. Nothing is changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_bus::{
-    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, Message, QueryRequest, Queue,
-    ReplyTo, SurveyRequest, Trace, ValidateRequest,
+    Audience, BusError, CheckRequest, Delivery, DeviceReply, DeviceRequest, HeartbeatsRequest, Message,
+    QueryRequest, Queue, ReplyTo, SurveyRequest, Trace, ValidateRequest,
 };
-use ringfence_core::{Answer, CephSurvey, FrozenMethod, Observation, Outcome, Problem};
+use ringfence_core::{Answer, CephSurvey, FrozenMethod, Heartbeat, Observation, Outcome, Problem};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Instrument, Span};
 
@@ -99,6 +100,15 @@ async fn answer(
             worker: worker.clone(),
             took_ms: took_ms(),
         }),
+        DeviceRequest::Heartbeats(request) => {
+            heartbeats(context, &request)
+                .await
+                .map(|heartbeats| DeviceReply::Read {
+                    heartbeats,
+                    worker: worker.clone(),
+                    took_ms: took_ms(),
+                })
+        }
     };
     let reply = reply.unwrap_or_else(|error| DeviceReply::Failed {
         outcome: outcome(&error),
@@ -175,6 +185,17 @@ async fn query(context: &Context, request: &QueryRequest) -> Result<Answer, Work
         answer.map_err(|error| act::clean_error(error, &secrets))
     };
     timeout_at(until, asking).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// It takes no place from other questions: a storage that hangs would keep them all.
+async fn heartbeats(
+    context: &Context,
+    request: &HeartbeatsRequest,
+) -> Result<BTreeMap<String, Heartbeat>, WorkerError> {
+    let (method, until) = (&request.method, until(request.budget_ms));
+    let driver = driver_of(context, method)?;
+    let reading = driver.heartbeats(method, &request.hosts, left(until));
+    timeout_at(until, reading).await.unwrap_or_else(|_| Err(late()))
 }
 
 fn late() -> WorkerError {

@@ -12,6 +12,7 @@ mod ceph;
 mod declared;
 mod engine;
 mod fence_agents;
+mod heartbeats;
 mod http;
 mod ipmi;
 mod kdump;

@@ -237,6 +237,7 @@ fn policy(theme: Theme, rng: &mut SmallRng, settle_s: u32) -> SegmentPolicy {
         rejoin_wait_s: rng.random_range(1..200),
         workloads_zone: None,
         quarantine: None,
+        heartbeats: Vec::new(),
         conditions: Vec::new(),
         fencing: FencingPolicy {
             automatic: rng.random_bool(0.5),

@@ -124,6 +124,9 @@ fn a_policy_is_within_its_ranges() {
             ceph: ["main", "no ceph", "main"].map(str::to_owned).into(),
             queries: (0..9).map(|number| format!("q{}", number.min(7))).collect(),
         },
+        heartbeats: ["lease", "no lease", "lease", "nfs", "san"]
+            .map(str::to_owned)
+            .into(),
         conditions: vec![
             ConditionRule {
                 for_s: 86_401,
@@ -158,6 +161,9 @@ fn a_policy_is_within_its_ranges() {
             "policy.workloads_zone",
             "policy.quarantine.fences",
             "policy.quarantine.within_s",
+            "policy.heartbeats",
+            "policy.heartbeats[1]",
+            "policy.heartbeats[2]",
             "policy.fencing.after_s",
             "policy.fencing.at_most",
             "policy.fencing.within_s",

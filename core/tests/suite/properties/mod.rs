@@ -21,6 +21,7 @@ mod s11_queries;
 mod s11_storm_brake;
 mod s11_suspension;
 mod s12_what_undoes_a_proof_ends_it;
+mod s13_heartbeats;
 mod s13_silence_is_watched;
 mod s1_proof;
 mod s2_unknown_is_unknown;

@@ -127,6 +127,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                     auto_rejoin,
                     rejoin_wait_s,
                     workloads_zone: None,
+                    heartbeats: Vec::new(),
                     quarantine,
                     conditions,
                     fencing,

@@ -176,6 +176,8 @@ fn state(resource: Resource, power: Power) -> ObservedState {
         (Resource::Power, Power::On) => ObservedState::On,
         (Resource::Storage | Resource::Network, Power::Off) => ObservedState::Fenced,
         (Resource::Storage | Resource::Network, Power::On) => ObservedState::Unfenced,
-        (Resource::Workloads | Resource::Query, Power::Off | Power::On) => ObservedState::Unknown,
+        (Resource::Workloads | Resource::Query | Resource::Heartbeat, Power::Off | Power::On) => {
+            ObservedState::Unknown
+        }
     }
 }

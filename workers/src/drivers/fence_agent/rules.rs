@@ -74,7 +74,10 @@ pub(super) fn check_parameters(
     if let Some(why) = no_proof(agent) {
         return Err(WorkerError::refused(format!("{agent} {why}")));
     }
-    if matches!(resource, Resource::Workloads | Resource::Query) {
+    if matches!(
+        resource,
+        Resource::Workloads | Resource::Query | Resource::Heartbeat
+    ) {
         let resource = resource.as_str();
         return Err(WorkerError::refused(format!(
             "driver fence-agent cannot act on {resource}"
