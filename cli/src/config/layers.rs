@@ -233,6 +233,7 @@ mod tests {
             ("RINGFENCE_KEYSTONE_SCOPES", "system,project:a b@Default"),
             ("RINGFENCE_KEYSTONE_CA_FILE", "/ca"),
             ("RINGFENCE_WORKER_ZONES", "a,b"),
+            ("RINGFENCE_WORKER_KDUMP_LISTEN", "127.0.0.1:7410"),
             ("RINGFENCE_WORKER_SIMULATOR_URL", "http://127.0.0.1:1/"),
             ("RINGFENCE_METRICS_LISTEN", "127.0.0.1:9109"),
             ("RINGFENCE_WEBHOOKS_KEYS_FILE", "/w"),
