@@ -29,6 +29,15 @@ pub fn check_label_name(field: &str, name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The label of a cluster's nodes that run its control plane; its value is the cluster's name, where the cluster gives it none.
+pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
+/// Whether a backend gives hosts the label, where it gives them any: those of failure domains, and of a control plane.
+#[must_use]
+pub fn is_of_backend(name: &str) -> bool {
+    name == CONTROL_PLANE || name.starts_with("topology.")
+}
+
 /// Refuses labels that are none.
 pub(crate) fn check_labels(labels: &Labels, problems: &mut Problems) {
     if labels.len() > MAX_LABELS {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use crate::{BootSign, FailureState, ReportedCondition, Source, Timestamp};
+use crate::{BootSign, FailureState, Labels, ReportedCondition, Source, Timestamp};
 
 /// What a backend says of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Sign {
     pub boot: Option<BootSign>,
     /// The group of hosts to which the backend says that it belongs: the type of a host that is added for it.
     pub host_type: Option<String>,
+    /// The labels that the backend gives it, of those that matter for its failure domains; `None` where the backend gives none.
+    pub labels: Option<Arc<Labels>>,
     /// Whether the backend has it on record as one of Ringfence's hosts, where it keeps that.
     pub is_on_record: bool,
     /// Whether it bears a mark of Ringfence that keeps workloads off it.

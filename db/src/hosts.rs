@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringfence_core::{
-    Backend, FailureState, FencingState, Host, HostId, HostState, Listed, SegmentId, SegmentPolicy,
+    Backend, FailureState, FencingState, Host, HostId, HostState, Labels, Listed, SegmentId, SegmentPolicy,
     SharedSuspensions, Source, Timestamp,
 };
 use sqlx::AssertSqlSafe;
@@ -437,6 +437,10 @@ pub struct CloudHost {
     pub is_silence_counted: bool,
     /// Whether it is FENCED.
     pub is_fenced: bool,
+    /// Its revision.
+    pub revision: u64,
+    /// Its labels.
+    pub labels: Labels,
     /// Whether it was ever fenced, as far as is known.
     pub was_ever_fenced: bool,
     /// Whether it was added by itself, because its cloud named it.
@@ -457,7 +461,7 @@ pub async fn hosts_of_cloud(
 ) -> Result<Vec<CloudHost>, DbError> {
     let own = run.dialect().entry_of_second_argument("hosts.sources", "by_name");
     let sql = format!(
-        "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own,
+        "SELECT hosts.id, hosts.name, coalesce(hosts.known_as, hosts.name) AS known_as, {own} AS own, hosts.labels AS labels, hosts.revision AS revision,
                 hosts.fencing_state = '{}' AND segments.policy ->> 'self_fencing_timeout_s' IS NOT NULL AS is_silence_counted,
                 hosts.fencing_state = '{}' AS is_fenced, hosts.generation > 0 AS was_ever_fenced, hosts.is_adopted AS is_adopted, hosts.left_at AS left_at,
                 segments.policy ->> 'conditions' IS NOT NULL AS wants_conditions, hosts.conditions IS NOT NULL AS has_conditions
@@ -473,6 +477,8 @@ pub async fn hosts_of_cloud(
             name: row.text("name")?,
             known_as: row.text("known_as")?,
             own: row.opt_document("own")?,
+            revision: row.count("revision")?,
+            labels: row.json("labels")?,
             is_silence_counted: row.flag("is_silence_counted")?,
             is_fenced: row.flag("is_fenced")?,
             was_ever_fenced: row.flag("was_ever_fenced")?,

@@ -10,6 +10,7 @@ mod doctor;
 mod fence_config;
 mod gates;
 mod in_cluster;
+mod labels;
 mod leader_dies;
 mod leaders;
 mod member;

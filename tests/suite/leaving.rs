@@ -70,6 +70,7 @@ impl Platform for Yard {
             settings: String::new(),
             boot: None,
             host_type: None,
+            labels: None,
             is_on_record: host == "silent-on-record",
             is_kept_off: false,
             conditions: [].into(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use ringfence_core::{BootSign, Poll, ReportedCondition, Sign, Timestamp};
+use ringfence_core::{BootSign, Labels, Poll, ReportedCondition, Sign, Timestamp};
 use tokio::time::Instant;
 
 use super::objects::Ready;
@@ -55,6 +55,8 @@ pub(super) struct Sightings {
     boots: BTreeMap<String, BootSign>,
     /// The types of nodes that have one.
     types: BTreeMap<String, String>,
+    /// Those labels of nodes that matter.
+    labels: BTreeMap<String, Arc<Labels>>,
     /// The conditions of all nodes.
     conditions: BTreeMap<String, Arc<[ReportedCondition]>>,
     renewals: BTreeMap<String, Renewal>,
@@ -75,6 +77,7 @@ impl Sightings {
             marks: BTreeMap::new(),
             boots: BTreeMap::new(),
             types: BTreeMap::new(),
+            labels: BTreeMap::new(),
             conditions: BTreeMap::new(),
             renewals: BTreeMap::new(),
             others: BTreeMap::new(),
@@ -116,6 +119,15 @@ impl Sightings {
         }
     }
 
+    /// Takes a node's labels as they are now. `true` if that is worth a look: they are others.
+    pub fn node_labels(&mut self, name: &str, labels: Labels) -> bool {
+        if self.labels.get(name).is_some_and(|known| **known == labels) {
+            return false;
+        }
+        self.labels.insert(name.to_owned(), labels.into());
+        true
+    }
+
     /// Takes a node's conditions as they are now. `true` if that is worth a look: they are others.
     pub fn node_conditions(&mut self, name: &str, conditions: Vec<ReportedCondition>) -> bool {
         let known = self.conditions.get(name);
@@ -137,6 +149,7 @@ impl Sightings {
         self.marks.remove(name);
         self.boots.remove(name);
         self.types.remove(name);
+        self.labels.remove(name);
         self.conditions.remove(name);
         self.renewals.remove(name);
     }
@@ -147,6 +160,7 @@ impl Sightings {
         self.marks.retain(|name, _| is_there(name));
         self.boots.retain(|name, _| is_there(name));
         self.types.retain(|name, _| is_there(name));
+        self.labels.retain(|name, _| is_there(name));
         self.conditions.retain(|name, _| is_there(name));
         self.renewals.retain(|name, _| is_there(name));
     }
@@ -222,6 +236,7 @@ impl Sightings {
             settings: String::new(),
             boot: self.boots.get(name).cloned(),
             host_type: self.types.get(name).cloned(),
+            labels: Some(self.labels.get(name).cloned().unwrap_or_default()),
             is_on_record: self.marks.get(name).is_some_and(|marks| marks.is_host),
             is_kept_off: self.marks.get(name).is_some_and(|marks| marks.is_kept_off),
             conditions: self.conditions.get(name).cloned().unwrap_or_default(),
@@ -281,6 +296,18 @@ mod tests {
         assert_eq!(last(&sightings, "n1"), None, "it may have been written long ago");
         sightings.node_lease("n1", at(0), after(begun, 10));
         assert_eq!(last(&sightings, "n1"), Some(10));
+    }
+
+    #[test]
+    fn the_labels_of_a_node_are_news_when_they_change() {
+        let mut sightings = Sightings::new(DOWN_AFTER, Instant::now());
+        sightings.node("n1", Ready::Yes);
+        let rack = |value: &str| Labels::from([("topology.rook.io/rack".to_owned(), value.to_owned())]);
+        assert!(sightings.node_labels("n1", rack("r1")));
+        assert!(!sightings.node_labels("n1", rack("r1")));
+        assert!(sightings.node_labels("n1", rack("r2")));
+        let told = sightings.poll().hosts[0].labels.clone().unwrap();
+        assert_eq!(*told, rack("r2"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
-use ringfence_core::{Poll, validate_name};
+use ringfence_core::{Labels, MAX_LABELS, Poll, is_of_backend, validate_name};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -223,12 +223,18 @@ fn see_node(shared: &Shared, node: &NodeObject) {
     let (marks, boot, conditions) = (steps::marks(node), boot(node), conditions(node));
     let host_type = node.labels().get(TYPE).cloned();
     let host_type = host_type.filter(|word| validate_name("type", word).is_ok());
+    let labels = node.labels().iter().filter(|(name, _)| is_of_backend(name));
+    let labels: Labels = labels
+        .take(MAX_LABELS)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     shared.see(|seen| {
         seen.node_type(&name, host_type);
+        let is_moved = seen.node_labels(&name, labels);
         let is_changed = seen.node(&name, state);
         let is_booted = seen.node_boot(&name, boot);
         let has_others = seen.node_conditions(&name, conditions);
-        seen.node_marks(&name, marks) || is_changed || is_booted || has_others
+        seen.node_marks(&name, marks) || is_changed || is_booted || has_others || is_moved
     });
 }
 

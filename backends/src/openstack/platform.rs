@@ -108,6 +108,7 @@ fn poll(services: &[ComputeService]) -> Poll {
     Poll {
         hosts: hosts
             .map(|service| Sign {
+                labels: None,
                 host: service.host.clone(),
                 last: service.updated_at,
                 is_up: service.is_up(),

@@ -72,6 +72,7 @@ impl Watched {
             settings: String::new(),
             boot: Some(self.sign.clone()),
             host_type: None,
+            labels: None,
             is_on_record: false,
             is_kept_off: false,
             conditions: [].into(),

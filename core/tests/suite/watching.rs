@@ -23,6 +23,7 @@ fn sign(host: &str, last: i64) -> Sign {
         settings: String::new(),
         boot: None,
         host_type: None,
+        labels: None,
         is_on_record: false,
         is_kept_off: false,
         conditions: [].into(),

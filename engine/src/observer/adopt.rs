@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringfence_backends::Platform;
-use ringfence_core::{Backend, Census, DEFAULT_ZONE, Labels, Listed, Newcomer, Sign, census, error_chain};
+use ringfence_core::{Backend, Census, DEFAULT_ZONE, Listed, Newcomer, Sign, census, error_chain};
 
+use super::labels;
 use crate::configure::Origin;
 use crate::{Context, Engine, EngineError, HostDraft};
 
@@ -64,8 +65,7 @@ impl Adopter {
         for newcomer in new.into_iter().take(AT_ONCE) {
             let theirs = newcomer.known_as.as_deref().unwrap_or(&newcomer.name);
             let sign = signs.iter().find(|sign| sign.host == theirs);
-            let host_type = sign.and_then(|sign| sign.host_type.clone());
-            is_any_added |= self.add(engine, newcomer, host_type).await;
+            is_any_added |= self.add(engine, newcomer, sign).await;
         }
         // Those that cannot be added are not tried without a pause.
         Ok(are_more && is_any_added)
@@ -78,7 +78,7 @@ impl Adopter {
     }
 
     /// `true` if the host was added.
-    async fn add(&mut self, engine: &Engine, newcomer: Newcomer, host_type: Option<String>) -> bool {
+    async fn add(&mut self, engine: &Engine, newcomer: Newcomer, sign: Option<&Sign>) -> bool {
         let theirs = newcomer.known_as.clone().unwrap_or(newcomer.name.clone());
         let draft = HostDraft {
             name: newcomer.name,
@@ -86,9 +86,11 @@ impl Adopter {
             backend: self.backend,
             cloud: Some(self.platform.clone()),
             known_as: newcomer.known_as,
-            host_type,
+            host_type: sign.and_then(|sign| sign.host_type.clone()),
             zone: DEFAULT_ZONE.to_owned(),
-            labels: Labels::new(),
+            labels: sign
+                .and_then(|sign| labels::of_platform(sign, &self.platform))
+                .unwrap_or_default(),
             parameters: BTreeMap::new(),
         };
         let by = Context::own(&self.backend.label(&self.platform));

@@ -4,6 +4,7 @@ mod adopt;
 mod conditions;
 mod departures;
 mod gates;
+mod labels;
 mod latecomers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,7 +189,8 @@ impl Observer {
                 .await?;
         }
         let Ok(poll) = answer else { return Ok(false) };
-        let are_more = self.conditions.look(engine, &self.source, &poll, &hosts).await;
+        let are_more = self.conditions.look(engine, &self.source, &poll, &hosts).await
+            | labels::look(engine, &*self.platform, &poll, &hosts).await;
         let Some(adopter) = &mut self.adopter else {
             return Ok(are_more);
         };

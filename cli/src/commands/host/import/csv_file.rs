@@ -8,6 +8,7 @@ use super::entry::{Entry, FIELDS, Sheet};
 /// The meaning of a column.
 enum Column {
     Field(&'static str),
+    Label(String),
     /// Method and key.
     Parameter(String, String),
 }
@@ -54,7 +55,9 @@ fn columns(heading: &StringRecord, sheet: &mut Sheet) -> Vec<Option<Column>> {
         let allowed = FIELDS.join(", ");
         sheet.complain(
             1,
-            format!("the heading has no column name; {allowed} and parameters.METHOD.KEY are allowed"),
+            format!(
+                "the heading has no column name; {allowed}, labels.NAME and parameters.METHOD.KEY are allowed"
+            ),
         );
     }
     for (at, name) in names.iter().enumerate() {
@@ -69,6 +72,9 @@ fn column(name: &str, sheet: &mut Sheet) -> Option<Column> {
     if let Some(field) = FIELDS.into_iter().find(|field| *field == name) {
         return Some(Column::Field(field));
     }
+    if let Some(label) = name.strip_prefix("labels.").filter(|label| !label.is_empty()) {
+        return Some(Column::Label(label.to_owned()));
+    }
     // The name of a method may contain dots, the name of a parameter may not.
     let parameter = name
         .strip_prefix("parameters.")
@@ -81,7 +87,7 @@ fn column(name: &str, sheet: &mut Sheet) -> Option<Column> {
             let allowed = FIELDS.join(", ");
             sheet.complain(
                 1,
-                format!("the column {name:?} is not known; {allowed} and parameters.METHOD.KEY are allowed"),
+                format!("the column {name:?} is not known; {allowed}, labels.NAME and parameters.METHOD.KEY are allowed"),
             );
             None
         }
@@ -117,7 +123,10 @@ fn take(record: &StringRecord, columns: &[Option<Column>], sheet: &mut Sheet) {
                 let of_method = entry.parameters.entry(method.clone()).or_default();
                 of_method.insert(key.clone(), value.to_owned());
             }
-            Some(Column::Parameter(..)) | None => {}
+            Some(Column::Label(label)) if !value.is_empty() => {
+                entry.labels.insert(label.clone(), value.to_owned());
+            }
+            Some(Column::Parameter(..) | Column::Label(_)) | None => {}
         }
     }
     sheet.entries.push(entry);
@@ -136,5 +145,13 @@ mod tests {
             "{told}"
         );
         assert_eq!(read("name,zone\n\"node-1\",a\n").entries.len(), 1);
+    }
+
+    #[test]
+    fn a_label_has_a_column_of_its_own() {
+        let sheet = read("name,labels.rack,labels.topology.kubernetes.io/zone\nnode-1,r1,\n");
+        assert!(sheet.complaints.is_empty(), "{:?}", sheet.complaints);
+        let rack = [("rack".to_owned(), "r1".to_owned())].into();
+        assert_eq!(sheet.entries[0].labels, rack);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::view::Host;
 
-/// The fields of a host beside its parameters.
+/// The fields of a host beside its labels and parameters.
 pub const FIELDS: [&str; 7] = ["name", "segment", "type", "backend", "cloud", "known_as", "zone"];
 const BACKENDS: [&str; 3] = ["nova", "kubernetes", "none"];
 
@@ -36,6 +36,8 @@ pub struct Entry {
     pub name: String,
     /// The segment, type, backend, cloud and zone, as far as the file sets them.
     pub fields: BTreeMap<&'static str, String>,
+    /// The labels that the file sets.
+    pub labels: Labels,
     /// The parameters by method.
     pub parameters: BTreeMap<String, Parameters>,
 }
@@ -74,7 +76,7 @@ impl Entry {
                 backend: backend.unwrap_or(Backend::Nova),
                 cloud: self.field("cloud"),
                 known_as: self.field("known_as"),
-                labels: &Labels::new(),
+                labels: &self.labels,
                 parameters: &self.parameters,
             });
             problems.extend(
@@ -112,6 +114,9 @@ impl Entry {
         for (field, value) in &self.fields {
             body.insert((*field).to_owned(), json!(value));
         }
+        if !self.labels.is_empty() {
+            body.insert("labels".to_owned(), json!(self.labels));
+        }
         if !self.parameters.is_empty() {
             body.insert("parameters".to_owned(), json!(self.parameters));
         }
@@ -133,6 +138,11 @@ impl Entry {
             if now != Some(value) {
                 changes.insert((*field).to_owned(), json!(value));
             }
+        }
+        let mut labels = host.labels.clone();
+        labels.extend(self.labels.clone());
+        if labels != host.labels {
+            changes.insert("labels".to_owned(), json!(labels));
         }
         let mut parameters = host.parameters.clone();
         for (method, values) in &self.parameters {

@@ -33,7 +33,7 @@ const SHOWN: usize = 100;
 /// `ringfence host import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// CSV with a heading (name, segment, type, backend, cloud, known_as, zone, parameters.METHOD.KEY), or a YAML list of hosts with these keys; -
+    /// CSV with a heading (name, segment, type, backend, cloud, known_as, zone, labels.NAME, parameters.METHOD.KEY), or a YAML list of hosts with these keys; -
     /// reads standard input
     #[arg(required_unless_present = "cloud")]
     file: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ringfence_core::Parameters;
+use ringfence_core::{Labels, Parameters};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Sheet {
             let allowed = FIELDS.join(", ");
             sheet.complain(
                 line,
-                format!("{key:?} is not known; {allowed} and parameters are allowed"),
+                format!("{key:?} is not known; {allowed}, labels and parameters are allowed"),
             );
         }
         sheet.entries.push(Entry {
@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for OfNode {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a host: name, segment, type, backend, cloud, known_as, zone, parameters")
+        f.write_str("a host: name, segment, type, backend, cloud, known_as, zone, labels, parameters")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
@@ -78,6 +78,9 @@ impl<'de> Visitor<'de> for OfNode {
             if key == "parameters" {
                 let given: Option<BTreeMap<String, Parameters>> = map.next_value()?;
                 node.entry.parameters = given.unwrap_or_default();
+            } else if key == "labels" {
+                let given: Option<Labels> = map.next_value()?;
+                node.entry.labels = given.unwrap_or_default();
             } else if let Some(field) = FIELDS.into_iter().find(|field| *field == key) {
                 let value: Option<String> = map.next_value()?;
                 node.entry.put(field, &value.unwrap_or_default());
