@@ -121,7 +121,7 @@ impl<'a> Group<'a> {
             safeguard: Safeguard::Quorum,
             verdict: if is_held { Verdict::Hold } else { Verdict::Allow },
             reason: format!("{out} other hosts of the group {name} are out of service; {bound}"),
-            release: is_held.then(|| format!("hosts of the group {name} that are UP again")),
+            release: (is_held && most > 0).then(|| format!("hosts of the group {name} that are UP again")),
         })
     }
 
@@ -256,15 +256,19 @@ pub(crate) fn check(rules: &[GroupRule], problems: &mut Problems) {
     }
 }
 
-/// Refuses rules that no host can be meant by, that would hold nothing or that would hold everything. `known` counts the hosts by the labels that they have.
+/// Refuses new rules that no host can be meant by, that would hold nothing or that would hold everything. `known` counts the hosts by the labels that they have. Rules that the segment
+/// has already stay, whatever has become of the hosts.
 pub fn check_groups(
     rules: &[GroupRule],
+    present: &[GroupRule],
     known: &BTreeMap<String, BTreeMap<String, u64>>,
     problems: &mut Problems,
 ) {
     for (at, rule) in rules.iter().enumerate() {
         let field = format!("policy.fencing.groups[{at}]");
-        let Some(label) = &rule.label else { continue };
+        let Some(label) = rule.label.as_ref().filter(|_| !present.contains(rule)) else {
+            continue;
+        };
         let Some(values) = known.get(label) else {
             problems.add(format!("{field}.label"), unknown(label, known));
             continue;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{FailureState, Sighting, Timestamp, WATCHED_GAP_S};
 
 /// Workers whose last readings are remembered.
-const MAX_WORKERS: usize = 16;
+const MAX_WORKERS: usize = 64;
 
 /// What a worker reads of the heartbeats of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

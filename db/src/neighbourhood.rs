@@ -103,7 +103,7 @@ async fn group_count(run: &mut impl Run, host: &Host, group: Group<'_>) -> Resul
                         OR CAST(hosts.applied_fencing AS text) LIKE '%\"fencing\"%') THEN 1 END) AS out,
              count(CASE WHEN hosts.id <> $3 AND live.is_running = 1 THEN 1 END) AS under_way,
              count(CASE WHEN hosts.id <> $3
-                        AND (live.is_in_line OR live.is_running IS NULL AND hosts.fencing_state = 'UNFENCED'
+                        AND (live.is_in_line OR hosts.segment_id = $5 AND live.is_running IS NULL AND hosts.fencing_state = 'UNFENCED'
                              AND (hosts.ill_since IS NOT NULL OR hosts.failure_state = 'UNREACHABLE' AND NOT hosts.is_silence_answered))
                         AND (hosts.failure_since < $4 OR hosts.failure_since = $4 AND hosts.id < $3) THEN 1 END) AS before_it
          FROM hosts
@@ -111,7 +111,8 @@ async fn group_count(run: &mut impl Run, host: &Host, group: Group<'_>) -> Resul
                     FROM operations WHERE finished_at IS NULL) AS live ON live.host_id = hosts.id
          WHERE {is_of_group}"
     );
-    let values = args![label, value, host.id.0, host.failure_since];
+    // A host of another segment may never be fenced by itself: what waits there is in a line once it is held.
+    let values = args![label, value, host.id.0, host.failure_since, host.segment_id.0];
     let Some(row) = fetch_optional(run, AssertSqlSafe(sql), values).await? else {
         return Ok(GroupCount::default());
     };

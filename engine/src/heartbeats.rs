@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use futures_util::{StreamExt, stream};
 use ringfence_bus::{DeviceReply, DeviceRequest, HeartbeatsRequest};
 use ringfence_core::{
     FailureState, FencingState, FrozenMethod, Heartbeat, HeartbeatReading, HeartbeatWatch, Host, HostId,
@@ -50,15 +51,27 @@ const REFRESH: TimeDelta = TimeDelta::seconds(60);
 /// How old one may become of a host whose silence may prove something, or that is not UP, FENCED or in an operation.
 const REFRESH_SOON: TimeDelta = TimeDelta::seconds(5);
 
+/// How long what an engine before has told counts; it tells of a host that is UP every minute.
+const HEARD_FOR: TimeDelta = TimeDelta::seconds(120);
+/// Questions of one method that are asked side by side.
+const QUESTIONS_AT_ONCE: usize = 16;
+
 /// What is known of the hosts of one method; locked while it is read.
 type Known = Arc<Mutex<Watches>>;
 
 /// The hosts of one method.
 #[derive(Default)]
 struct Watches {
-    hosts: BTreeMap<Place, HeartbeatWatch>,
+    hosts: BTreeMap<Place, Watched>,
     /// Why the storage could not be read the last time, so that only a change is told.
     problem: Option<String>,
+}
+
+/// One host at one place.
+struct Watched {
+    watch: HeartbeatWatch,
+    /// Whether its heartbeats were read elsewhere before: that it was heard there says nothing of what was left behind here.
+    is_moved: bool,
 }
 
 /// Where the heartbeats of a host are: what was read elsewhere is not compared with.
@@ -143,11 +156,15 @@ async fn try_read(
         .iter()
         .map(|segment| (segment.id, segment.policy.self_fencing_timeout_s.is_some()))
         .collect();
-    for (frozen, hosts) in questions(engine, method, hosts) {
+    // A zone or a storage that hangs keeps no other from being read.
+    let questions = stream::iter(questions(engine, method, hosts));
+    let mut answers = questions
+        .map(|(frozen, hosts)| ask_all(engine, frozen, hosts))
+        .buffer_unordered(QUESTIONS_AT_ONCE);
+    while let Some((frozen, hosts, readings)) = answers.next().await {
         let silent_after = silent_after(engine, &frozen);
         let shared = shared_names(&hosts);
-        for hosts in hosts.chunks(AT_ONCE) {
-            let mut reading = ask(engine, &frozen, hosts).await;
+        for (hosts, mut reading) in hosts.chunks(AT_ONCE).zip(readings) {
             reading.leave_out(&shared);
             watches.tell(&method.name, reading.heartbeats.as_ref().err());
             let news = hosts.iter().filter_map(|(row, name)| {
@@ -157,16 +174,48 @@ async fn try_read(
                     name: name.clone(),
                     parameters: frozen.parameters.clone(),
                 };
-                let new = || HeartbeatWatch::new(silent_after, reading.asked_at);
-                let mut watch = known.remove(&place).unwrap_or_else(new);
-                let report = reading.conclude(method, row, name, counted, &mut watch);
-                watches.hosts.insert(place, watch);
+                let mut watched = known.remove(&place).unwrap_or_else(|| Watched {
+                    watch: HeartbeatWatch::new(silent_after, reading.asked_at),
+                    is_moved: is_known(&known, row.host.id),
+                });
+                let report = reading.conclude(method, row, name, counted, &mut watched);
+                watches.hosts.insert(place, watched);
                 Some((row.host.id.to_string(), report?))
             });
             record(engine, news.collect()).await?;
         }
     }
     Ok(())
+}
+
+/// Whether the host was read, under another name or elsewhere.
+fn is_known(known: &BTreeMap<Place, Watched>, host: HostId) -> bool {
+    let first = Place {
+        host,
+        name: String::new(),
+        parameters: Parameters::new(),
+    };
+    known
+        .range(first..)
+        .next()
+        .is_some_and(|(place, _)| place.host == host)
+}
+
+/// Asks for the hosts of one question, some at a time. Once there is no answer, the others are not asked for.
+async fn ask_all(
+    engine: &Engine,
+    method: FrozenMethod,
+    hosts: Vec<(HostRow, String)>,
+) -> (FrozenMethod, Vec<(HostRow, String)>, Vec<Reading>) {
+    let mut readings: Vec<Reading> = Vec::new();
+    for hosts in hosts.chunks(AT_ONCE) {
+        let failed = readings.last().filter(|last| last.heartbeats.is_err()).cloned();
+        readings.push(match failed {
+            Some(failed) => failed,
+            None => ask(engine, &method, hosts).await,
+        });
+    }
+    (method, hosts, readings)
 }
 
 async fn hosts_of(engine: &Engine, segments: &[Segment]) -> Result<Vec<HostRow>, EngineError> {
@@ -239,6 +288,7 @@ pub(crate) fn name_in_storage(method: &mut FrozenMethod, host: &Host) -> String 
 }
 
 /// What a worker has read, and when.
+#[derive(Clone)]
 struct Reading {
     heartbeats: Result<BTreeMap<String, Heartbeat>, String>,
     worker: String,
@@ -297,7 +347,7 @@ impl Reading {
         row: &HostRow,
         name: &str,
         is_silence_counted: bool,
-        watch: &mut HeartbeatWatch,
+        watched: &mut Watched,
     ) -> Option<Report> {
         let unclear = |why: &str| Heartbeat::Unclear { why: why.to_owned() };
         let heartbeat = match &self.heartbeats {
@@ -315,7 +365,8 @@ impl Reading {
             asked_at: self.asked_at,
             answered_at: self.answered_at,
         };
-        let sighting = watch.take(reading, was_heard(own))?;
+        let was_heard = !watched.is_moved && was_heard(own, method, self.asked_at);
+        let sighting = watched.watch.take(reading, was_heard)?;
         is_news(sighting, own, refresh(row, is_silence_counted)).then(|| report(source, sighting))
     }
 }
@@ -325,8 +376,11 @@ fn source_of(method: &str) -> String {
     format!("heartbeat:{method}")
 }
 
-fn was_heard(own: Option<&Source>) -> bool {
-    own.is_some_and(|own| own.alive_at.is_some())
+/// Whether an engine before this one has heard the host by the method as it is now, and has told of it to the end.
+fn was_heard(own: Option<&Source>, method: &Method, now: Timestamp) -> bool {
+    own.is_some_and(|own| {
+        own.alive_at.is_some_and(|at| at > method.updated_at) && now - own.reported_at <= HEARD_FOR
+    })
 }
 
 /// What the method says, or its driver.

@@ -38,7 +38,7 @@ impl Writing {
 fn policy(heartbeats: &[&str]) -> Value {
     json!({
         "heartbeats": heartbeats,
-        "fencing": { "automatic": true, "after_s": 12, "at_most": 10, "at_most_percent": 100 },
+        "fencing": { "automatic": true, "after_s": 20, "at_most": 10, "at_most_percent": 100 },
     })
 }
 
@@ -90,7 +90,8 @@ async fn a_host_that_answers_no_monitor_and_goes_on_writing_is_not_fenced_by_its
     until_says(&stack, "h1", "UP").await;
     stack.hang("h1").await;
     let monitor = stack.client.keep_missing("h1", None);
-    tokio::time::sleep(Duration::from_secs(12)).await;
+    // Longer than the fence would have waited.
+    tokio::time::sleep(Duration::from_secs(21)).await;
     let told = stack.client.get("/hosts/h1/explanation").await.ok(200);
     let host = stack.client.host("h1").await;
     assert_eq!(

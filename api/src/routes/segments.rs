@@ -48,7 +48,8 @@ pub(crate) async fn create(call: Call, body: Body<SegmentBody>) -> Result<HttpRe
         (status = 403, body = ErrorList), (status = 413, body = ErrorList), (status = 415, body = ErrorList)))]
 pub(crate) async fn check(call: Call, body: Body<SegmentBody>) -> Result<HttpResponse, ApiError> {
     call.require(Role::Reader)?;
-    call.engine.check_segment(&body.0.into()).await?;
+    let draft = body.0.into();
+    call.engine.check_segment(&draft, &draft.name).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

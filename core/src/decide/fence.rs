@@ -4,11 +4,11 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Awaits, FailureState, FenceWork, FencingKind, FrozenPlan, FrozenTask, HostState, Operation,
-    OperationId, OperationKind, OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
+    Actor, Awaits, FailureState, FenceWork, FrozenPlan, FrozenTask, HostState, Operation, OperationId,
+    OperationKind, OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
-use super::{Draft, held, kdump, pause, proof, retry};
+use super::{Draft, held, pause, proof, retry};
 use crate::platform::platform_of;
 
 /// Already FENCED by proofs that hold: nothing. A fence is live: that one; what is held begins now. Seen UP: refused. No plan: refused. A rejoin is
@@ -29,16 +29,12 @@ pub(super) fn fence(
         .filter(|live| live.kind() == OperationKind::Fence && !has_ended)
     {
         let (id, is_held) = (live.id, live.is_held());
-        let asks = live.fence().is_some_and(|fence| fence.asks.is_some());
-        let writes_dump = kdump::holds(draft, live, FencingKind::PowerOff.into()).is_some();
         // The operation keeps the reason of the one who began it.
         draft.note(
             "fence.joined",
             json!({ "operation_id": id, "reason": reason, "by": actor.name }),
         );
-        if is_held || asks || writes_dump {
-            held::wanted(draft);
-        }
+        held::wanted(draft);
         let why = format!("wanted by {}: {reason}", actor.name);
         if !pause::wanted(draft, &why) && is_held {
             pause::holds_no_more(draft);

@@ -1,7 +1,5 @@
 //! Adding, changing and removing segments.
 
-use std::collections::BTreeMap;
-
 use ringfence_core::{
     DEFAULT_SEGMENT_ID, FencingPolicy, FieldChange, Method, Problems, Resource, Segment, SegmentDraft,
     SegmentId, SegmentPolicy, check_groups,
@@ -20,7 +18,7 @@ const CEPH: &str = "ceph";
 impl Engine {
     /// Adds a segment.
     pub async fn create_segment(&self, draft: SegmentDraft, by: &Context) -> Result<Segment, EngineError> {
-        self.check_segment(&draft).await?;
+        self.check_segment(&draft, &draft.name).await?;
         let now = self.0.clock.now();
         let segment = Segment {
             id: SegmentId(new_id()),
@@ -60,8 +58,8 @@ impl Engine {
         }
     }
 
-    /// Refuses values that are out of range, and methods that the segment names and that are not there or cannot do what it wants of them.
-    pub async fn check_segment(&self, draft: &SegmentDraft) -> Result<(), EngineError> {
+    /// What may be put in the place of the segment of this id or name, if there is one. Refuses values that are out of range, and methods that the segment names and that are not there or cannot do what it wants of them.
+    pub async fn check_segment(&self, draft: &SegmentDraft, id: &str) -> Result<(), EngineError> {
         draft.validate()?;
         let SegmentPolicy {
             fencing: FencingPolicy { ceph, queries, .. },
@@ -97,11 +95,14 @@ impl Engine {
                 }
             }
         }
-        let known = match &draft.policy.fencing.groups[..] {
-            [] => BTreeMap::new(),
-            _ => ringfence_db::label_values(&mut self.0.db.reader()).await?,
-        };
-        check_groups(&draft.policy.fencing.groups, &known, &mut problems);
+        let groups = &draft.policy.fencing.groups;
+        if !groups.is_empty() {
+            let mut reader = self.0.db.reader();
+            let present = ringfence_db::segment(&mut reader, id).await?;
+            let present = present.map(|segment| segment.policy.fencing.groups);
+            let labels = ringfence_db::label_values(&mut reader).await?;
+            check_groups(groups, &present.unwrap_or_default(), &labels, &mut problems);
+        }
         Ok(problems.into_result()?)
     }
 
@@ -137,7 +138,7 @@ impl Engine {
         revision: Option<u64>,
         by: &Context,
     ) -> Result<Segment, EngineError> {
-        self.check_segment(&draft).await?;
+        self.check_segment(&draft, id).await?;
         let known = self.segment_or_default(Some(id)).await?;
         check_revision(revision, known.revision)?;
         let changes = SegmentDraft::from(known.clone()).changes(&draft);

@@ -129,31 +129,37 @@ pub async fn set(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
 async fn set_once(args: SetArgs, session: &mut Session) -> Result<(), CliError> {
     let mut body = Map::new();
     let mut etag = None;
-    let is_of_several = [
-        &args.fields.parameters,
-        &args.no_parameters,
-        &args.fields.labels,
-        &args.no_labels,
+    let fields = &args.fields;
+    // All parameters are replaced together, and so are all labels, so the others are read first.
+    let keys = [
+        ("parameters", [&fields.parameters, &args.no_parameters]),
+        ("labels", [&fields.labels, &args.no_labels]),
     ];
-    if is_of_several.iter().any(|values| !values.is_empty()) {
-        // All parameters and all labels are replaced together, so the others are read first.
-        let keys = ["parameters", "labels"];
+    let keys = keys
+        .iter()
+        .filter(|(_, given)| given.iter().any(|texts| !texts.is_empty()));
+    let keys: Vec<&str> = keys.map(|(key, _)| *key).collect();
+    if !keys.is_empty() {
         let (mut now, read) = session.draft("hosts", &args.host, &keys).await?;
-        let known = object_at(&mut now, "labels")?;
-        for name in &args.no_labels {
-            if known.remove(name).is_none() {
-                return Err(CliError::Usage(format!("the host has no label {name}")));
+        if keys.contains(&"labels") {
+            let known = object_at(&mut now, "labels")?;
+            for name in &args.no_labels {
+                if known.remove(name).is_none() {
+                    return Err(CliError::Usage(format!("the host has no label {name}")));
+                }
             }
+            known.extend(labels(&fields.labels)?);
         }
-        known.extend(labels(&args.fields.labels)?);
-        let parameters = object_at(&mut now, "parameters")?;
-        args.no_parameters
-            .iter()
-            .try_for_each(|text| remove_parameter(parameters, text))?;
-        args.fields
-            .parameters
-            .iter()
-            .try_for_each(|text| set_parameter(parameters, text))?;
+        if keys.contains(&"parameters") {
+            let parameters = object_at(&mut now, "parameters")?;
+            args.no_parameters
+                .iter()
+                .try_for_each(|text| remove_parameter(parameters, text))?;
+            fields
+                .parameters
+                .iter()
+                .try_for_each(|text| set_parameter(parameters, text))?;
+        }
         body = now;
         etag = read;
     }

@@ -219,7 +219,15 @@ fn rules_for_groups_that_no_host_is_of_or_that_hold_nothing_or_everything_are_re
             majority,
         };
         let mut problems = Problems::default();
-        check_groups(&[rule], &known(hosts), &mut problems);
+        check_groups(std::slice::from_ref(&rule), &[], &known(hosts), &mut problems);
+        let mut none = Problems::default();
+        check_groups(
+            std::slice::from_ref(&rule),
+            std::slice::from_ref(&rule),
+            &known(hosts),
+            &mut none,
+        );
+        assert!(none.0.is_empty(), "a rule that is there stays: {none}");
         problems.to_string()
     };
     assert_eq!(check("etcd", Some(2), true, 3), "");

@@ -83,6 +83,17 @@ fn what_no_worker_has_taken_is_withdrawn_when_the_first_message_comes() {
 }
 
 #[test]
+fn what_a_person_has_joined_before_the_first_message_is_not_held() {
+    let mut world = lost_under(power_plan(), waits_for_dumps());
+    world.pass(15_000);
+    let joined = world.fence().unwrap();
+    assert!(matches!(joined, Reply::Joined(_)), "{joined:?}");
+    message(&mut world);
+    world.work_off();
+    assert!(world.is_fenced());
+}
+
+#[test]
 fn what_a_worker_is_at_goes_on() {
     let mut world = lost_under(power_plan(), waits_for_dumps());
     world.pass(15_000);

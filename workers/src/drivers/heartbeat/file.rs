@@ -70,7 +70,12 @@ fn heartbeat(directory: &Path, host: &str) -> Heartbeat {
     }
     let path = directory.join(host);
     let content = path.metadata().and_then(|found| {
-        if found.is_file() {
+        if found.len() > MOST_BYTES as u64 {
+            Err(io::Error::other(format!(
+                "it has {} bytes; at most {MOST_BYTES} are read",
+                found.len()
+            )))
+        } else if found.is_file() {
             direct::read_start(&path, MOST_BYTES)
         } else {
             Err(io::Error::other("it is no file"))

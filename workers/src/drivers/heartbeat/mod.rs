@@ -1,6 +1,6 @@
 //! Drivers that act on nothing: they read what hosts write to a shared storage to show that they are alive.
 //!
-//! A storage that is gone may hold a reading for ever. So each reading has a thread of its own, beside those that serve, and a method has one at a time.
+//! A storage that is gone may hold a reading for ever. So each reading has a thread of its own, beside those that serve, and a method, as it is filled in, has one at a time.
 
 mod direct;
 mod file;
@@ -37,6 +37,8 @@ const HOST: &str = "host";
 const SILENT_AFTER: &str = "silent_after_s";
 const ALLOWED_PATH: &str = "an absolute path is allowed";
 
+/// Methods, each as it is filled in.
+type UnderWay = Arc<Mutex<BTreeSet<(MethodId, Parameters)>>>;
 type Answer = Result<BTreeMap<String, Heartbeat>, WorkerError>;
 /// Reads a storage, however long that takes.
 type Read = fn(&Parameters, &[String]) -> Answer;
@@ -45,7 +47,7 @@ type Read = fn(&Parameters, &[String]) -> Answer;
 struct Reads {
     read: Read,
     clock: Clock,
-    under_way: Arc<Mutex<BTreeSet<MethodId>>>,
+    under_way: UnderWay,
 }
 
 impl Reads {
@@ -59,7 +61,7 @@ impl Reads {
 
     /// Reads in a thread of its own.
     async fn read(&self, method: &FrozenMethod, hosts: &[String]) -> Answer {
-        let place = self.place(method.id).await;
+        let place = self.place(method).await;
         let (read, parameters, hosts) = (self.read, method.parameters.clone(), hosts.to_vec());
         let (sender, answer) = oneshot::channel();
         let reading = move || {
@@ -76,10 +78,11 @@ impl Reads {
         answer.await.unwrap_or_else(broke_off)
     }
 
-    /// Waits until no other reading of the method is under way.
-    async fn place(&self, method: MethodId) -> Place {
+    /// Waits until no other reading of the method, as it is filled in, is under way.
+    async fn place(&self, method: &FrozenMethod) -> Place {
+        let method = (method.id, method.parameters.clone());
         loop {
-            if let Some(place) = Place::take(&self.under_way, method) {
+            if let Some(place) = Place::take(&self.under_way, &method) {
                 return place;
             }
             sleep(LOOK_AGAIN).await;
@@ -89,17 +92,17 @@ impl Reads {
 
 /// The one reading of a method that may be under way.
 struct Place {
-    all: Arc<Mutex<BTreeSet<MethodId>>>,
-    method: MethodId,
+    all: UnderWay,
+    method: (MethodId, Parameters),
 }
 
 impl Place {
-    fn take(all: &Arc<Mutex<BTreeSet<MethodId>>>, method: MethodId) -> Option<Self> {
+    fn take(all: &UnderWay, method: &(MethodId, Parameters)) -> Option<Self> {
         let mut taken = all.lock();
-        let is_free = taken.len() < MOST_UNDER_WAY && taken.insert(method);
+        let is_free = taken.len() < MOST_UNDER_WAY && taken.insert(method.clone());
         is_free.then(|| Self {
             all: Arc::clone(all),
-            method,
+            method: method.clone(),
         })
     }
 }

@@ -82,7 +82,7 @@ enum Heard {
     Answer(String),
     /// It did not answer, in these words.
     Nothing(String),
-    /// It could not be tried: why.
+    /// It could not be tried, such as where this machine has no route: why.
     Untried(String),
 }
 
@@ -185,7 +185,6 @@ async fn connect(at: SocketAddr, banner: Option<&str>, until: Instant) -> Heard 
                 ErrorKind::ConnectionRefused
                 | ErrorKind::ConnectionReset
                 | ErrorKind::HostUnreachable
-                | ErrorKind::NetworkUnreachable
                 | ErrorKind::TimedOut => nothing(error.to_string()),
                 _ => Heard::Untried(format!("cannot be tried: {error}")),
             };
