@@ -22,7 +22,7 @@ const OVER_AFTER_S: i64 = 30;
 /// A crash dump of a host, as its messages tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kdump {
-    /// When its first message came. One that pauses while the host has an operation is the same dump: it holds power once.
+    /// When its first message came. A dump that pauses while the host has an operation goes on afterwards: it holds power once.
     pub since: Timestamp,
     /// When its last message came.
     pub last_at: Timestamp,

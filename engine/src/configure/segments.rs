@@ -58,7 +58,8 @@ impl Engine {
         }
     }
 
-    /// What may be put in the place of the segment of this id or name, if there is one. Refuses values that are out of range, and methods that the segment names and that are not there or cannot do what it wants of them.
+    /// Refuses values that are out of range, and methods that the segment names and that are not there or cannot do what it wants of them. Rules for groups that the segment of
+    /// this id or name has already stay, whatever has become of the hosts.
     pub async fn check_segment(&self, draft: &SegmentDraft, id: &str) -> Result<(), EngineError> {
         draft.validate()?;
         let SegmentPolicy {

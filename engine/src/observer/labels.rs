@@ -40,6 +40,7 @@ pub(super) async fn look(engine: &Engine, platform: &dyn Platform, poll: &Poll, 
         })
         .collect();
     let are_more = changed.len() > TOLD_AT_ONCE;
+    let mut is_any_written = false;
     for (host, labels) in changed.into_iter().take(TOLD_AT_ONCE) {
         let by = Context::own(&platform.label());
         let change = HostChange {
@@ -47,10 +48,14 @@ pub(super) async fn look(engine: &Engine, platform: &dyn Platform, poll: &Poll, 
             ..HostChange::default()
         };
         let id = host.id.to_string();
-        if let Err(error) = engine.update_host(&id, change, Some(host.revision), &by).await {
+        match engine.update_host(&id, change, Some(host.revision), &by).await {
+            Ok(_) => is_any_written = true,
             // One that was changed since is read anew by the next look.
-            tracing::debug!(host = host.name, error = %error_chain(&error), "the labels of a host could not be taken down");
+            Err(error) => {
+                tracing::debug!(host = host.name, error = %error_chain(&error), "the labels of a host could not be taken down");
+            }
         }
     }
-    are_more
+    // Those that cannot be written are not tried without a pause.
+    are_more && is_any_written
 }

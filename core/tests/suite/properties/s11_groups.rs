@@ -7,7 +7,7 @@ use ringfence_core::*;
 use ringfence_world::World;
 use ringfence_world::plans;
 
-use super::site::{Site, is_under_way};
+use super::site::{Site, command_newest, is_under_way};
 
 const HOSTS: usize = 5;
 
@@ -206,13 +206,7 @@ impl Rack {
                 self.change(host, |world| drop(world.see(FailureState::Up)));
             }
             Action::Command(host) => {
-                self.change(host, |world| {
-                    let last = world.sent.len().checked_sub(1);
-                    let job = last.and_then(|last| world.deliver(last, "w").ok());
-                    if let Some(job) = job {
-                        world.command(job);
-                    }
-                });
+                self.change(host, command_newest);
             }
             Action::Work(host) => {
                 self.change(host, World::work_off);

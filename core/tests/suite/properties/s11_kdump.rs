@@ -154,7 +154,7 @@ impl Dumping {
         let live = self.world.state.operation.as_ref();
         let live = live.filter(|live| live.status.is_live());
         let is_over = |last: Timestamp| now - last >= TimeDelta::seconds(OVER_AFTER_S);
-        // One that pauses during an operation is the same dump.
+        // A dump that pauses during an operation goes on afterwards.
         if live.is_none() && self.dump.is_some_and(|(_, last)| is_over(last)) {
             self.dump = None;
         }

@@ -28,6 +28,14 @@ pub fn begun_at(world: &World) -> Option<Timestamp> {
     attempts.map(|attempt| attempt.started_at).min()
 }
 
+/// A worker claims the newest attempt and commands its device, and is not heard of again.
+pub fn command_newest(world: &mut World) {
+    let last = world.sent.len().checked_sub(1);
+    if let Some(job) = last.and_then(|last| world.deliver(last, "w").ok()) {
+        world.command(job);
+    }
+}
+
 impl Site {
     /// So many hosts that are fenced by their power.
     pub fn new(count: usize, policy: &SegmentPolicy) -> Self {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringfence_core::{Declaration, Heartbeat, Parameter, Parameters, Resource};
 use uuid::Uuid;
 
-use super::{ALLOWED_PATH, HOST, Reads, direct, needed, silent_after, unclear};
+use super::{ALLOWED_PATH, HOST, Reads, are_seconds, direct, needed, silent_after, unclear};
 use crate::WorkerError;
 use crate::drivers::Entry;
 
@@ -35,7 +35,7 @@ pub(in crate::drivers) static DRIVER: Entry = Entry {
                 "the name of a file is allowed, without a slash and a dot at its beginning",
                 is_file_name,
             ),
-            silent_after("60"),
+            silent_after("60", "15 to 3600 is allowed", |text| are_seconds(text, 15)),
         ],
         secrets: &[],
         others: None,

@@ -2,6 +2,8 @@
 //!
 //! The form is that of `struct leader_record` in sanlock's `leader.h`, all numbers little-endian.
 
+use crc::{Algorithm, CRC_32_ISCSI, Crc};
+
 /// The bytes of a lease that its checksum covers, and the checksum behind them.
 const CHECKED: usize = 168;
 const MAGIC: u32 = 0x1221_2010;
@@ -75,11 +77,13 @@ fn name_at(bytes: &[u8], at: usize) -> Option<String> {
     Some(String::from_utf8_lossy(name).into_owned())
 }
 
-/// CRC-32C as sanlock counts it: from another beginning than usual, and not turned over at the end.
+/// CRC-32C as sanlock counts it: from another beginning than usual (0xFFFFFFFE, turned round as the library wants it), and not turned over at the end.
+const CHECKSUM: Algorithm<u32> = Algorithm {
+    init: 0x7FFF_FFFF,
+    xorout: 0,
+    ..CRC_32_ISCSI
+};
+
 fn checksum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(!1, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-            (sum >> 1) ^ (0x82F6_3B78 & (sum & 1).wrapping_neg())
-        })
-    })
+    Crc::<u32>::new(&CHECKSUM).checksum(bytes)
 }

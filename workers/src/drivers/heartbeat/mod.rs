@@ -170,17 +170,20 @@ impl Driver for Reads {
     }
 }
 
-const fn silent_after(default: &'static str) -> Parameter {
+/// `allowed` and `words` say after how many seconds: longer than the time between two heartbeats.
+const fn silent_after(default: &'static str, words: &'static str, allowed: fn(&str) -> bool) -> Parameter {
     Parameter::optional(
         SILENT_AFTER,
-        "seconds without a heartbeat, 15 to 3600, after which a host that wrote before is UNREACHABLE",
+        "seconds without a heartbeat after which a host that wrote before is UNREACHABLE",
     )
     .by_default(default)
-    .allowing("15 to 3600 is allowed", |value| {
-        value
-            .parse()
-            .is_ok_and(|seconds: u32| (15..=3_600).contains(&seconds))
-    })
+    .allowing(words, allowed)
+}
+
+/// Whether a text is so many seconds, up to an hour.
+fn are_seconds(text: &str, at_least: u32) -> bool {
+    text.parse()
+        .is_ok_and(|seconds: u32| (at_least..=3_600).contains(&seconds))
 }
 
 fn unclear(why: impl Into<String>) -> Heartbeat {

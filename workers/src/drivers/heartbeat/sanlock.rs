@@ -10,7 +10,7 @@ use ringfence_core::{Declaration, Heartbeat, Parameter, Parameters, Resource, va
 
 use super::direct::{self, ALIGNED};
 use super::lease::Lease;
-use super::{ALLOWED_PATH, HOST, Reads, needed, silent_after, unclear};
+use super::{ALLOWED_PATH, HOST, Reads, are_seconds, needed, silent_after, unclear};
 use crate::WorkerError;
 use crate::drivers::Entry;
 
@@ -48,7 +48,8 @@ pub(in crate::drivers) static DRIVER: Entry = Entry {
             )
             .or_of_host()
             .tells_apart(),
-            silent_after("80"),
+            // A host renews its lease every 20 s.
+            silent_after("80", "45 to 3600 is allowed", |text| are_seconds(text, 45)),
         ],
         secrets: &[],
         others: None,
