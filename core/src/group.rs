@@ -117,10 +117,14 @@ impl<'a> Group<'a> {
         } else {
             format!("at most {most} of its {hosts} hosts may be")
         };
+        let (others, are) = match out {
+            1 => ("1 other host".to_owned(), "is"),
+            out => (format!("{out} other hosts"), "are"),
+        };
         Some(Ruling {
             safeguard: Safeguard::Quorum,
             verdict: if is_held { Verdict::Hold } else { Verdict::Allow },
-            reason: format!("{out} other hosts of the group {name} are out of service; {bound}"),
+            reason: format!("{others} of the group {name} {are} out of service; {bound}"),
             release: (is_held && most > 0).then(|| format!("hosts of the group {name} that are UP again")),
         })
     }

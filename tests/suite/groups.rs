@@ -43,7 +43,7 @@ async fn a_group_keeps_its_majority(ground: Ground) {
     stack.judge("h1").await;
 
     stack.hang("h2").await;
-    let why = "1 other hosts of the group etcd=main are out of service; at most 1 of its 3 hosts may be, so that more than half of them stay in service";
+    let why = "1 other host of the group etcd=main is out of service; at most 1 of its 3 hosts may be, so that more than half of them stay in service";
     let held = stack.until_held("quorum", "h2", "hold", why).await;
     assert_eq!(
         held["held"]["by"][0]["release"],

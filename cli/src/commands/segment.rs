@@ -378,7 +378,7 @@ fn group_line(rule: &GroupRule) -> String {
         .as_ref()
         .map_or_else(|| "all hosts".to_owned(), |label| format!("hosts of one {label}"));
     let bounds = [
-        at_once.map(|fences| format!("{fences} fences at once")),
+        at_once.map(|fences| format!("{fences} at once")),
         at_most_out.map(|hosts| format!("at most {hosts} out of service")),
         majority.then(|| "more than half stay in service".to_owned()),
     ];
