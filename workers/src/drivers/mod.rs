@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 15] = [
+pub(crate) static DRIVERS: [&Entry; 16] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
@@ -50,6 +50,7 @@ pub(crate) static DRIVERS: [&Entry; 15] = [
     &metal3::DRIVER,
     &neutron::DRIVER,
     &query::PROMETHEUS,
+    &heartbeat::RBD,
     &query::REACH,
     &redfish::DRIVER,
     &heartbeat::SANLOCK,
