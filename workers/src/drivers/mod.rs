@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 16] = [
+pub(crate) static DRIVERS: [&Entry; 17] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
@@ -47,6 +47,7 @@ pub(crate) static DRIVERS: [&Entry; 16] = [
     &heartbeat::FILE,
     &ipmi::DRIVER,
     &ironic::DRIVER,
+    &heartbeat::LINSTOR,
     &metal3::DRIVER,
     &neutron::DRIVER,
     &query::PROMETHEUS,

@@ -3,6 +3,7 @@
 mod direct;
 mod file;
 mod lease;
+mod linstor;
 mod rbd;
 mod sanlock;
 mod thread;
@@ -19,6 +20,7 @@ use ringfence_core::{
 use tokio::time::{Instant, timeout_at};
 
 pub(super) use self::file::DRIVER as FILE;
+pub(super) use self::linstor::DRIVER as LINSTOR;
 pub(super) use self::rbd::DRIVER as RBD;
 pub(super) use self::sanlock::DRIVER as SANLOCK;
 use crate::driver::{Clock, Driver, Report};
