@@ -174,7 +174,8 @@ async fn a_host_that_answers_no_monitor_and_keeps_its_image_open_is_up_until_its
     assert_eq!(gates["evacuate"]["allowed"], false, "{gates}");
     drop(client);
     let gone = until(|host| {
-        let is_silent = |source: &Value| source["name"] == "heartbeat:watch" && source["state"] == "UNREACHABLE";
+        let is_silent =
+            |source: &Value| source["name"] == "heartbeat:watch" && source["state"] == "UNREACHABLE";
         host["sources"].as_array().unwrap().iter().any(is_silent)
     })
     .await;

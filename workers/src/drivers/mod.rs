@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 17] = [
+pub(crate) static DRIVERS: [&Entry; 18] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
@@ -50,6 +50,7 @@ pub(crate) static DRIVERS: [&Entry; 17] = [
     &heartbeat::LINSTOR,
     &metal3::DRIVER,
     &neutron::DRIVER,
+    &heartbeat::NFS,
     &query::PROMETHEUS,
     &heartbeat::RBD,
     &query::REACH,

@@ -1,5 +1,7 @@
 //! What hosts write to a shared storage: files, and the lockspace of a real sanlock.
 
+mod nfs;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;

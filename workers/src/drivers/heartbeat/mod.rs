@@ -1,9 +1,11 @@
 //! Drivers that act on nothing: they read what hosts write to a shared storage to show that they are alive, or what a storage tells of its clients.
 
+mod addresses;
 mod direct;
 mod file;
 mod lease;
 mod linstor;
+mod nfs;
 mod rbd;
 mod sanlock;
 mod thread;
@@ -21,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub(super) use self::file::DRIVER as FILE;
 pub(super) use self::linstor::DRIVER as LINSTOR;
+pub(super) use self::nfs::DRIVER as NFS;
 pub(super) use self::rbd::DRIVER as RBD;
 pub(super) use self::sanlock::DRIVER as SANLOCK;
 use crate::driver::{Clock, Driver, Report};

@@ -11,7 +11,7 @@
 mod interval;
 mod watches;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ use tokio::time::Instant;
 
 use self::interval::{Interval, Placed, interval};
 use self::watches::{Watch, header_of, parse};
+use super::addresses::{by_addresses, has};
 use super::{Answer, HOST, Reads, Storage, are_seconds, needed, silent_after, unclear};
 use crate::drivers::Entry;
 use crate::drivers::ceph::program::{Ceph, last_line, with_keys};
@@ -167,7 +168,9 @@ impl Storage for Rbd {
             .iter()
             .map(|name| self.image(&ceph, pool, name, within_s, until));
         let images = try_join_all(reading).await?;
-        Ok(heartbeats(hosts, &images, within_s))
+        Ok(by_addresses(hosts, "Ceph", |host| {
+            heartbeat(host, &images, within_s)
+        }))
     }
 
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
@@ -251,35 +254,9 @@ fn unsure(seen: &Seen, within_s: u32) -> Option<String> {
     })
 }
 
-fn heartbeats(hosts: &[String], images: &[Image], within_s: u32) -> BTreeMap<String, Heartbeat> {
-    let addresses: Vec<_> = hosts.iter().map(|host| Addresses::parse(host)).collect();
-    let of = |(host, own): (&String, &Result<Addresses, String>)| {
-        let others = addresses
-            .iter()
-            .filter(|other| !std::ptr::eq(*other, own))
-            .flatten();
-        let heartbeat = match own {
-            Err(_) => unclear(format!(
-                "it is not known from which addresses {host:?} reaches Ceph; give them with the host, as the parameter host"
-            )),
-            Ok(own) if others.into_iter().any(|other| overlap(own, other)) => {
-                unclear("another host has one of its addresses")
-            }
-            Ok(own) => heartbeat(own, images, within_s),
-        };
-        (host.clone(), heartbeat)
-    };
-    hosts.iter().zip(&addresses).map(of).collect()
-}
-
-fn overlap(one: &Addresses, other: &Addresses) -> bool {
-    one.iter()
-        .any(|address| other.iter().any(|listed| listed.overlaps(address)))
-}
-
 fn heartbeat(host: &Addresses, images: &[Image], within_s: u32) -> Heartbeat {
     let open = images.iter().filter_map(|image| {
-        let watch = image.watches.iter().find(|watch| watch.is_of(host))?;
+        let watch = image.watches.iter().find(|watch| has(host, watch.address))?;
         Some((image, format!("{} has {} open", watch.client, image.name)))
     });
     let open: Vec<_> = open.collect();

@@ -2,23 +2,12 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
-use ringfence_backends::{Address, Addresses};
-
 /// A watch of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Watch {
-    address: IpAddr,
+    pub address: IpAddr,
     /// The client with its address, for people.
     pub client: String,
-}
-
-impl Watch {
-    /// Whether the client is the host's.
-    pub fn is_of(&self, host: &Addresses) -> bool {
-        let own = Address::network(IpNet::from(self.address));
-        host.iter().any(|address| address.overlaps(own))
-    }
 }
 
 /// The object that those who have an image open watch, from the content of the object with the image's id: a length of four bytes, and the id.
@@ -59,6 +48,9 @@ fn watch(line: &str) -> Option<Watch> {
 
 #[cfg(test)]
 mod tests {
+    use ringfence_backends::Addresses;
+
+    use super::super::super::addresses::has;
     use super::*;
 
     #[test]
@@ -68,7 +60,7 @@ mod tests {
         let watches = parse(listed).unwrap();
         let of = |host: &str| {
             let host = Addresses::parse(host).unwrap();
-            watches.iter().filter(|watch| watch.is_of(&host)).count()
+            watches.iter().filter(|watch| has(&host, watch.address)).count()
         };
         assert_eq!(
             (of("127.0.0.1"), of("192.0.2.7,fd00::7"), of("127.0.0.2")),
