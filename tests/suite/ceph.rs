@@ -154,7 +154,7 @@ async fn a_host_that_answers_no_monitor_and_keeps_its_image_open_is_up_until_its
     });
     stack.client.post("/methods", method).await.ok(201);
     for (host, address) in [("h1", Ceph::ADDRESS), ("h2", "192.0.2.7")] {
-        let parameters = json!({ "parameters": { "watch.host": address } });
+        let parameters = json!({ "parameters": { "watch": { "host": address } } });
         stack
             .client
             .patch(&format!("/hosts/{host}"), parameters)
