@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn an_image_is_known_by_its_id() {
-        let header = header_of("\u{c}\0\0\0100eee9111da").unwrap();
+        let header = header_of("\u{c}\u{0}\u{0}\u{0}100eee9111da").unwrap();
         assert_eq!(header, "rbd_header.100eee9111da");
         for odd in ["", "\0\0\0\0", "\u{3}\0\0\0a/b", "ab"] {
             assert_eq!(header_of(odd), None, "{odd:?}");
