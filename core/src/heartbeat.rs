@@ -1,7 +1,9 @@
-//! What is concluded of a host from the heartbeats that it writes to a shared storage.
+//! What is concluded of a host from the heartbeats that it writes to a shared storage, and from what a storage tells of when it has heard the host.
 //!
 //! What a host writes says nothing of when it did: its clock is its own. A sign of life is that something else is read than before; it came after the
 //! reading before. Readings of one worker are compared with each other and with no others: another one may read a copy that is older.
+//!
+//! A storage that hears its clients counts by its own clock how long ago that was. A sign of life is dated so long before the reading.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +26,15 @@ pub enum Heartbeat {
         /// Another one with each heartbeat.
         mark: String,
     },
+    /// The storage has heard the host.
+    Heard {
+        /// By what it knows the host, in words.
+        by: String,
+        /// The most seconds that have passed since, by the storage's own clock.
+        within_s: u32,
+    },
+    /// The storage does not hear the host. That says nothing of a host that it has never heard.
+    Unheard,
     /// None is there, or it cannot be told.
     Unclear {
         /// Why, in words.
@@ -97,10 +108,10 @@ impl HeartbeatWatch {
         }
         self.read_at = asked_at;
         let before = self.remember(worker, heartbeat, asked_at);
-        if let Some(before) = before.as_ref().filter(|before| is_newer(heartbeat, before)) {
-            self.beat_after = self.beat_after.max(Some(before.asked_at));
+        if let Some(after) = sign_of_life(reading, before.as_ref()) {
+            self.beat_after = self.beat_after.max(Some(after));
             self.still_since = Some(answered_at);
-            return Some(Sighting::of(FailureState::Up, before.asked_at));
+            return Some(Sighting::of(FailureState::Up, after));
         }
         let is_watched = unread_for <= TimeDelta::seconds(i64::from(WATCHED_GAP_S))
             && before.is_some_and(|before| before.heartbeat == *heartbeat);
@@ -130,16 +141,19 @@ impl HeartbeatWatch {
     }
 }
 
-/// Whether the writer of before has written again.
-fn is_newer(heartbeat: &Heartbeat, before: &Last) -> bool {
-    match (heartbeat, &before.heartbeat) {
+/// The moment that a sign of life came after, if there is one.
+fn sign_of_life(reading: HeartbeatReading<'_>, before: Option<&Last>) -> Option<Timestamp> {
+    match (reading.heartbeat, before.map(|before| &before.heartbeat)) {
+        (Heartbeat::Heard { within_s, .. }, _) => {
+            Some(reading.asked_at - TimeDelta::seconds(i64::from(*within_s)))
+        }
         (
             Heartbeat::Written { writer, mark },
-            Heartbeat::Written {
+            Some(Heartbeat::Written {
                 writer: known,
                 mark: known_mark,
-            },
-        ) => writer == known && mark != known_mark,
-        (Heartbeat::Written { .. } | Heartbeat::Unclear { .. }, _) => false,
+            }),
+        ) if writer == known && mark != known_mark => before.map(|before| before.asked_at),
+        (Heartbeat::Written { .. } | Heartbeat::Unheard | Heartbeat::Unclear { .. }, _) => None,
     }
 }

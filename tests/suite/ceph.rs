@@ -127,3 +127,63 @@ async fn a_ceph_that_cannot_be_asked_is_refused_in_a_policy() {
     );
     stack.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_answers_no_monitor_and_keeps_its_image_open_is_up_until_its_client_is_gone() {
+    let programs = CephPrograms::from_environment().unwrap();
+    let start = move || {
+        let ceph = Ceph::start(&programs)?;
+        ceph.make_image("alive")?;
+        let client = ceph.open_image("alive")?;
+        Ok::<_, ringfence_lab::LabError>((ceph, client))
+    };
+    let (ceph, client) = tokio::task::spawn_blocking(start).await.unwrap().unwrap();
+    let options = StackOptions {
+        hosts: 2,
+        ceph: Some(ceph.program()),
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(Ground::Standalone).await, options).await;
+    let method = json!({
+        "name": "watch", "resource": "heartbeat", "driver": "rbd-watch",
+        "parameters": {
+            "pool": Ceph::POOL, "images": "alive", "conf": ceph.conf(), "user": Ceph::READING_USER,
+            "watch_timeout_s": Ceph::WATCH_TIMEOUT_S, "silent_after_s": "15",
+        },
+        "secrets": { "keyring": format!("file:{}", ceph.reading_keyring_file().unwrap().display()) },
+    });
+    stack.client.post("/methods", method).await.ok(201);
+    for (host, address) in [("h1", Ceph::ADDRESS), ("h2", "192.0.2.7")] {
+        let parameters = json!({ "parameters": { "watch": { "host": address } } });
+        stack
+            .client
+            .patch(&format!("/hosts/{host}"), parameters)
+            .await
+            .ok(200);
+    }
+    let heartbeats = json!({ "heartbeats": ["watch"] });
+    stack.client.set_default_policy(heartbeats).await.ok(200);
+    stack.observe().await;
+    stack.hang("h1").await;
+    let monitor = stack.client.keep_missing("h1", None);
+    let soon = std::time::Duration::from_secs(90);
+    let until = async |is_so: fn(&Value) -> bool| stack.client.until_within("/hosts/h1", soon, is_so).await;
+    let up = until(|host| host["failure_state"] == "UP").await;
+    assert_eq!(up["failure_source"], "heartbeat:watch", "{up}");
+    let gates = stack.client.gates("h1").await;
+    assert_eq!(gates["evacuate"]["allowed"], false, "{gates}");
+    drop(client);
+    let gone = until(|host| {
+        let is_silent =
+            |source: &Value| source["name"] == "heartbeat:watch" && source["state"] == "UNREACHABLE";
+        host["sources"].as_array().unwrap().iter().any(is_silent)
+    })
+    .await;
+    assert_eq!(gone["failure_state"], "UNREACHABLE", "{gone}");
+    // It never had the image open.
+    let other = stack.client.host("h2").await;
+    assert_eq!(other["sources"].as_array().unwrap().len(), 1, "{other}");
+    drop(monitor);
+    drop(ceph);
+    stack.stop().await;
+}

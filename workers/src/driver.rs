@@ -130,15 +130,16 @@ pub trait Driver: Send + Sync {
         )))
     }
 
-    /// Reads what is written of these hosts to a shared storage, and changes nothing. The hosts go by the names that the storage knows them by. The errors are
+    /// Reads what these hosts write to a shared storage, or when it has heard them, and changes nothing. The hosts go by the names that the storage knows them by. The errors are
     /// those of [`Driver::observe`].
     async fn heartbeats(
         &self,
         method: &FrozenMethod,
+        secrets: &Secrets,
         hosts: &[String],
         budget: Duration,
     ) -> Result<BTreeMap<String, Heartbeat>, WorkerError> {
-        let _ = (hosts, budget);
+        let _ = (secrets, hosts, budget);
         let driver = &method.driver;
         Err(WorkerError::refused(format!(
             "driver {driver} reads no heartbeats"

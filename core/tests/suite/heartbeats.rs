@@ -19,6 +19,13 @@ fn written(writer: &str, mark: i64) -> Heartbeat {
     }
 }
 
+fn heard(within_s: u32) -> Heartbeat {
+    Heartbeat::Heard {
+        by: "client.1".to_owned(),
+        within_s,
+    }
+}
+
 fn unclear() -> Heartbeat {
     Heartbeat::Unclear {
         why: "the storage did not answer".to_owned(),
@@ -124,6 +131,42 @@ fn what_a_host_left_behind_before_it_was_ever_heard_is_no_silence() {
         let heartbeat = written("h1", 1);
         let reading = HeartbeatReading {
             heartbeat: &heartbeat,
+            worker: "w1",
+            asked_at: at(seconds),
+            answered_at: at(seconds),
+        };
+        assert_eq!(watch.take(reading, false), None);
+    }
+}
+
+#[test]
+fn what_a_storage_has_heard_is_dated_as_long_ago_as_it_may_be_and_needs_no_reading_before() {
+    let mut watch = watch();
+    let sighting = take(&mut watch, "w1", &heard(40), 100);
+    assert_eq!(said(sighting), Some((FailureState::Up, 60)));
+    // Another worker is told of a moment before that.
+    let sighting = take(&mut watch, "w2", &heard(50), 101);
+    assert_eq!(said(sighting), Some((FailureState::Up, 51)));
+    let mut silent = None;
+    for seconds in (105..=170).step_by(5) {
+        assert_eq!(silent, None);
+        silent = take(&mut watch, "w1", &Heartbeat::Unheard, seconds);
+    }
+    // From the first reading in which it was not heard.
+    let silent = silent.unwrap();
+    assert_eq!(said(Some(silent)), Some((FailureState::Unreachable, 170)));
+    assert_eq!(
+        (silent.last_seen_at, silent.silent_since),
+        (Some(at(60)), Some(at(106)))
+    );
+}
+
+#[test]
+fn a_host_that_a_storage_has_never_heard_is_not_silent() {
+    let mut watch = watch();
+    for seconds in (0..=200).step_by(5) {
+        let reading = HeartbeatReading {
+            heartbeat: &Heartbeat::Unheard,
             worker: "w1",
             asked_at: at(seconds),
             answered_at: at(seconds),

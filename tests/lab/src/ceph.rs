@@ -2,6 +2,8 @@
 //!
 //! There is a manager only where placement groups are counted: neither objects nor blocklists need it.
 
+mod images;
+
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+pub use self::images::CephClient;
 use crate::error::{During, LabError};
 use crate::home::{Home, tail, wait_ready};
 use crate::leash::{Leash, Start};
@@ -25,7 +28,7 @@ const ADMIN: &str = "client.admin";
 const FSID: &str = "5bca1b2e-6a50-4c0b-a4b1-2a7c2f1a6c35";
 const MANAGER: &str = "mgr.x";
 /// The users with their rights, beside those of OSDs.
-const USERS: [(&str, &[(&str, &str)]); 4] = [
+const USERS: [(&str, &[(&str, &str)]); 5] = [
     ("mon.", &[("mon", "allow *")]),
     (
         ADMIN,
@@ -40,6 +43,11 @@ const USERS: [(&str, &[(&str, &str)]); 4] = [
             ("mgr", "allow r"),
         ],
     ),
+    // For a driver that reads who has an image open.
+    (
+        Ceph::READING_USER,
+        &[("mon", "allow r"), ("osd", "allow r pool=volumes")],
+    ),
 ];
 
 /// Where the programs are: a folder with the content of Debian's packages.
@@ -50,7 +58,7 @@ pub struct CephPrograms {
 
 impl CephPrograms {
     /// The names of the programs.
-    pub const NAMES: [&str; 7] = [
+    pub const NAMES: [&str; 8] = [
         "ceph",
         "ceph-authtool",
         "ceph-mgr",
@@ -58,6 +66,7 @@ impl CephPrograms {
         "ceph-osd",
         "monmaptool",
         "rados",
+        "rbd",
     ];
 
     /// In this folder.
@@ -117,6 +126,12 @@ pub struct Ceph {
 impl Ceph {
     /// The user that may read and change the blocklist.
     pub const FENCING_USER: &str = "client.ringfence";
+    /// The user that may read the pool and change nothing.
+    pub const READING_USER: &str = "client.heartbeats";
+    /// The pool.
+    pub const POOL: &str = POOL;
+    /// Seconds after which an OSD drops a watch that is not renewed; clients renew one every 5 s.
+    pub const WATCH_TIMEOUT_S: &str = "8";
     /// The address of all clients.
     pub const ADDRESS: &str = "127.0.0.1";
 
@@ -158,7 +173,7 @@ impl Ceph {
             programs,
             home: &home,
         };
-        tools.write_program()?;
+        tools.write_programs()?;
         // One OSD can be added.
         tools.make_keyring(hosts.len() + 1)?;
         tools.make_monitor(port)?;
@@ -267,6 +282,15 @@ impl Ceph {
     /// If the cluster does not tell it.
     pub fn keyring(&self) -> Result<String, LabError> {
         self.ceph(&["auth", "get", Self::FENCING_USER])
+    }
+
+    /// A file with the keyring of the user that reads.
+    ///
+    /// # Errors
+    /// If the cluster does not tell it, or it cannot be written.
+    pub fn reading_keyring_file(&self) -> Result<PathBuf, LabError> {
+        let keyring = self.ceph(&["auth", "get", Self::READING_USER])?;
+        self.home.write("heartbeats.keyring", &keyring)
     }
 
     /// A file with the keyring of the user that fences.
@@ -414,19 +438,28 @@ impl Tools<'_> {
         environment
     }
 
-    /// A program that runs in any environment.
-    fn write_program(&self) -> Result<(), LabError> {
+    /// Programs that run in any environment, and a client that keeps an image open until it is killed: `rbd watch` ends with its input.
+    fn write_programs(&self) -> Result<(), LabError> {
         let variables = self.programs.environment();
         let set: String = variables
             .iter()
             .map(|(name, value)| format!("{name}='{value}' "))
             .collect();
-        let ceph = self.programs.program("ceph");
-        let script = format!(
-            "#!/bin/sh\n{set}exec /usr/bin/python3 {} \"$@\"\n",
-            ceph.display()
-        );
-        self.home.write_script("ceph", &script).map(|_| ())
+        let path = |name| self.programs.program(name).display().to_string();
+        let (ceph, rados, rbd) = (path("ceph"), path("rados"), path("rbd"));
+        let scripts = [
+            ("ceph", format!("{set}exec /usr/bin/python3 {ceph} \"$@\"")),
+            ("rados", format!("{set}exec {rados} \"$@\"")),
+            (
+                "rbd-watch",
+                format!("mkfifo input.$$\nexec {rbd} watch \"$1\" <>input.$$"),
+            ),
+        ];
+        scripts.iter().try_for_each(|(name, script)| {
+            self.home
+                .write_script(name, &format!("#!/bin/sh\n{script}\n"))
+                .map(|_| ())
+        })
     }
 
     fn make_keyring(&self, osds: usize) -> Result<(), LabError> {
@@ -546,6 +579,7 @@ fn configuration(home: &Home, port: u16, programs: &CephPrograms, copies: usize)
     let modules = modules.display();
     let least = (copies - 1).max(1);
     let (libraries, home) = (libraries.display(), home.path().display());
+    let watch_timeout = Ceph::WATCH_TIMEOUT_S;
     format!(
         "[global]\nfsid = {FSID}\nmon host = v2:127.0.0.1:{port}\npublic addr = 127.0.0.1\ncluster addr = 127.0.0.1\n\
          ms bind ipv6 = false\nauth allow insecure global id reclaim = false\nrun dir = {home}\nadmin socket =\npid file =\n\
@@ -554,7 +588,7 @@ fn configuration(home: &Home, port: u16, programs: &CephPrograms, copies: usize)
          osd pool default size = {copies}\nosd pool default min size = {least}\nosd pool default pg autoscale mode = off\n\
          osd crush chooseleaf type = 1\nmon allow pool size one = true\nmon data = {home}/mon.a\nmon data avail crit = 1\n\
          mon data avail warn = 1\nosd objectstore = memstore\nmemstore device bytes = 268435456\nosd data = {home}/osd.$id\n\
-         osd heartbeat interval = 1\nosd heartbeat grace = 4\nmon osd min down reporters = 1\n\
+         osd heartbeat interval = 1\nosd heartbeat grace = 4\nosd client watch timeout = {watch_timeout}\nmon osd min down reporters = 1\n\
          mgr data = {home}/mgr.$id\nmgr module path = {modules}\nmgr initial modules =\n"
     )
 }

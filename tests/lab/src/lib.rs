@@ -32,7 +32,7 @@ mod rope;
 mod vm;
 
 pub use aws::{Aws, MOTO};
-pub use ceph::{CEPH, Ceph, CephPrograms, CephWriter};
+pub use ceph::{CEPH, Ceph, CephClient, CephPrograms, CephWriter};
 pub use certificates::{Authority, Issued};
 pub use cloud::{
     Answer, Api, BaremetalNode, Call, Change, Cloud, Compute, ComputeService, Description, Domain, Migration,

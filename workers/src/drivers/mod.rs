@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-pub(crate) static DRIVERS: [&Entry; 15] = [
+pub(crate) static DRIVERS: [&Entry; 18] = [
     &ceph::DRIVER,
     &cinder::DRIVER,
     &csi_network_fence::DRIVER,
@@ -47,9 +47,12 @@ pub(crate) static DRIVERS: [&Entry; 15] = [
     &heartbeat::FILE,
     &ipmi::DRIVER,
     &ironic::DRIVER,
+    &heartbeat::LINSTOR,
     &metal3::DRIVER,
     &neutron::DRIVER,
+    &heartbeat::NFS,
     &query::PROMETHEUS,
+    &heartbeat::RBD,
     &query::REACH,
     &redfish::DRIVER,
     &heartbeat::SANLOCK,

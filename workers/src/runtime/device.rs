@@ -193,8 +193,13 @@ async fn heartbeats(
     request: &HeartbeatsRequest,
 ) -> Result<BTreeMap<String, Heartbeat>, WorkerError> {
     let (method, until) = (&request.method, until(request.budget_ms));
-    let driver = driver_of(context, method)?;
-    let reading = driver.heartbeats(method, &request.hosts, left(until));
+    let reading = async {
+        let (driver, secrets) = with_secrets(context, method).await?;
+        let read = driver
+            .heartbeats(method, &secrets, &request.hosts, left(until))
+            .await;
+        read.map_err(|error| act::clean_error(error, &secrets))
+    };
     timeout_at(until, reading).await.unwrap_or_else(|_| Err(late()))
 }
 

@@ -1,5 +1,7 @@
 //! A real Ceph cuts a host off and lets it in again.
 
+mod watches;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

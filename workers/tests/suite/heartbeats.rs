@@ -1,5 +1,7 @@
 //! What hosts write to a shared storage: files, and the lockspace of a real sanlock.
 
+mod nfs;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -16,7 +18,7 @@ use crate::{drivers, method, no_secrets, seconds};
 async fn read(method: &FrozenMethod, hosts: &[&str]) -> Result<BTreeMap<String, Heartbeat>, WorkerError> {
     let hosts: Vec<String> = hosts.iter().copied().map(str::to_owned).collect();
     let driver = drivers().get(&method.driver).unwrap();
-    driver.heartbeats(method, &hosts, seconds(5)).await
+    driver.heartbeats(method, &no_secrets(), &hosts, seconds(5)).await
 }
 
 async fn of(method: &FrozenMethod, host: &str) -> Heartbeat {
@@ -27,7 +29,7 @@ async fn of(method: &FrozenMethod, host: &str) -> Heartbeat {
 fn mark(heartbeat: &Heartbeat) -> (String, String) {
     match heartbeat {
         Heartbeat::Written { writer, mark } => (writer.clone(), mark.clone()),
-        Heartbeat::Unclear { why } => panic!("{why}"),
+        other => panic!("{other:?}"),
     }
 }
 

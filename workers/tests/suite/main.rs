@@ -17,6 +17,7 @@ mod http;
 mod ipmi;
 mod kdump;
 mod kubernetes;
+mod linstor;
 mod metadata;
 mod peers;
 mod queries;

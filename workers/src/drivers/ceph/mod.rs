@@ -9,37 +9,34 @@
 
 mod blocklist;
 mod maps;
-mod program;
+pub(super) mod program;
+mod reached;
 mod survey;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    CephSurvey, Declaration, FencingKind, FrozenMethod, Observation, Parameter, Problem, Resource, Secret,
+    CephSurvey, Declaration, FencingKind, FrozenMethod, Observation, Parameter, Problem, Resource,
     error_chain, value_of,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use self::blocklist::Blocklist;
 use self::program::{Ceph as Program, is_definite, words};
+pub(super) use self::reached::{CONF_FILE, KEYRING, MONITORS, NAMESPACE, ROOK, Reached, USER};
 use self::survey::KnownMaps;
 use crate::act::{self, Answer, Device, Reading, end_of_first_reading};
 use crate::driver::{Clock, Driver, DriverSettings, HostInStorage, Report};
-use crate::drivers::clusters::{CLUSTER, Clusters, OUT_OF_TIME};
-use crate::drivers::{Entry, required};
+use crate::drivers::Entry;
 use crate::process::ProcessError;
 use crate::{Secrets, WorkerError};
 use ringfence_backends::{ALLOWED_ADDRESSES, Address, Addresses, TimeGiven};
 
 /// Seconds that an entry lasts: five years, as Ceph's driver for Kubernetes has them.
 const LASTS_S: &str = "157784760";
-const CONF: &str = "/etc/ceph/ceph.conf";
-const USER: &str = "client.ringfence";
-const NAMESPACE: &str = "namespace";
 const BLOCKLIST: [&str; 2] = ["osd", "blocklist"];
 
 pub(super) static DRIVER: Entry = Entry {
@@ -54,35 +51,18 @@ pub(super) static DRIVER: Entry = Entry {
             )
             .tells_apart()
             .allowing(ALLOWED_ADDRESSES, |list| Addresses::parse(list).is_ok()),
-            Parameter::optional("conf", "the configuration of the cluster, a file on the worker")
-                .says_where()
-                .by_default(CONF)
-                .allowing("an absolute path is allowed", |path| path.starts_with('/')),
-            Parameter::optional("monitors", "addresses of the monitors, in place of those in conf")
-                .says_where()
-                .allowing(
-                    "addresses with commas between them are allowed, such as 192.0.2.1,v2:192.0.2.2:3300",
-                    are_monitors,
-                ),
-            Parameter::optional(
-                CLUSTER.name,
-                "one of kubernetes.clusters of the worker, where Rook runs the Ceph: its monitors are read there, in place of those in conf",
-            )
-            .says_where(),
-            Parameter::optional(NAMESPACE, "the namespace of Rook's CephCluster; needed with cluster").says_where(),
+            CONF_FILE,
+            MONITORS,
+            ROOK,
+            NAMESPACE,
             Parameter::optional(
                 "host",
                 "the name by which Ceph knows the host, where that is neither its own nor the first label of that",
             )
             .allowing("letters, digits, dots and hyphens are allowed", is_host),
-            Parameter::optional("user", "the user of Ceph")
-                .by_default(USER)
-                .allowing("client. and a name is allowed, such as client.ringfence", is_user),
+            USER,
         ],
-        secrets: &[Secret {
-            name: "keyring",
-            is_required: false,
-        }],
+        secrets: &[KEYRING],
         others: None,
         place: None,
         lingers_s: 120,
@@ -92,27 +72,15 @@ pub(super) static DRIVER: Entry = Entry {
     make: |settings| Arc::new(Ceph::new(settings)),
 };
 
-fn are_monitors(list: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || ".:,[]-".contains(c);
-    list.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[') && list.chars().all(allowed)
-}
-
 fn is_host(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     !name.is_empty() && name.chars().all(allowed)
 }
 
-fn is_user(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    name.strip_prefix("client.")
-        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(allowed))
-}
-
 /// The driver `ceph`.
 pub struct Ceph {
-    program: PathBuf,
+    reached: Reached,
     clock: Clock,
-    clusters: Clusters,
     known: KnownMaps,
 }
 
@@ -121,9 +89,8 @@ impl Ceph {
     #[must_use]
     pub fn new(settings: &DriverSettings) -> Self {
         Self {
-            program: settings.ceph.clone(),
+            reached: Reached::of(settings),
             clock: Arc::clone(&settings.clock),
-            clusters: Clusters::of(settings),
             known: KnownMaps::default(),
         }
     }
@@ -143,38 +110,10 @@ impl Ceph {
         let addresses = Addresses::parse(addresses)
             .map_err(|why| WorkerError::refused(format!("parameter addresses {why}; {ALLOWED_ADDRESSES}")))?;
         Ok(Cluster {
-            ceph: self.program(method, secrets, until).await?,
+            ceph: self.reached.program(method, secrets, until).await?,
             addresses,
             clock: &self.clock,
         })
-    }
-
-    async fn program<'a>(
-        &'a self,
-        method: &'a FrozenMethod,
-        secrets: &'a Secrets,
-        until: Instant,
-    ) -> Result<Program<'a>, WorkerError> {
-        let is_rooks = [CLUSTER.name, NAMESPACE]
-            .iter()
-            .any(|name| method.parameters.contains_key(*name));
-        let monitors = match is_rooks {
-            true => Some(self.rook_monitors(method, until).await?),
-            false => None,
-        };
-        Ok(Program::new(&self.program, method, secrets, monitors))
-    }
-
-    /// They move, so that they are read each time.
-    async fn rook_monitors(&self, method: &FrozenMethod, until: Instant) -> Result<String, WorkerError> {
-        let cluster = self.clusters.of_method(method)?;
-        let namespace = required(method, NAMESPACE)?;
-        match timeout_at(until, cluster.rook_monitors(namespace)).await {
-            Ok(Ok(monitors)) => monitors.map_err(WorkerError::refused),
-            Ok(Err(error)) if error.is_passing() => Err(WorkerError::unclear(error.to_string())),
-            Ok(Err(error)) => Err(WorkerError::refused(error.to_string())),
-            Err(_) => Err(WorkerError::unclear(OUT_OF_TIME)),
-        }
     }
 }
 
@@ -216,22 +155,13 @@ impl Driver for Ceph {
     ) -> Result<CephSurvey, WorkerError> {
         let until = Instant::now() + budget;
         let secrets = program::with_keys(secrets);
-        let ceph = self.program(method, &secrets, until).await?;
+        let ceph = self.reached.program(method, &secrets, until).await?;
         let survey = self.known.survey(&ceph, about, until).await;
         survey.map_err(|error| act::clean_error(error, &secrets))
     }
 
     async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
-        let absent = |path: &Path, at: &str| {
-            let words = format!("needs {}, which is not on the worker", path.display());
-            (!path.is_file()).then(|| Problem::new(at, words))
-        };
-        let given = |name| value_of(&request.parameters, name);
-        let conf = given("conf");
-        let needs_conf = conf.is_some() || given("monitors").or(given(CLUSTER.name)).is_none();
-        let conf = needs_conf.then(|| conf.unwrap_or(CONF));
-        let conf = conf.and_then(|conf| absent(Path::new(conf), "parameters.conf"));
-        absent(&self.program, "driver").into_iter().chain(conf).collect()
+        self.reached.validate(request)
     }
 }
 
@@ -322,24 +252,5 @@ impl Device for Cluster<'_> {
 
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_parameter_can_be_taken_for_an_option_of_the_program() {
-        for monitors in ["192.0.2.1", "[fd00::1]:3300,mon-b.example", "v2:192.0.2.2:3300"] {
-            assert!(are_monitors(monitors), "{monitors}");
-        }
-        for monitors in ["", "-m", "--conf=/x", "a b", "a;b"] {
-            assert!(!are_monitors(monitors), "{monitors}");
-        }
-        assert!(is_user("client.rf-1"));
-        for user in ["client.", "ringfence", "osd.1", "client.a b", "--name"] {
-            assert!(!is_user(user), "{user}");
-        }
     }
 }

@@ -1,13 +1,13 @@
-//! The program `ceph`. It reads the key from a file in memory, by its standard input: arguments and files on disk show it to others.
+//! The programs `ceph` and `rados`. They read the key from a file in memory, by its standard input: arguments and files on disk show it to others.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ringfence_core::{FrozenMethod, value_of};
 use tokio::time::Instant;
 
-use super::{CONF, USER};
+use super::reached::{CONF, DEFAULT_USER};
 use crate::process::{self, Ended, Input, ProcessError};
 use crate::{SecretValue, Secrets};
 
@@ -17,7 +17,7 @@ const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 const DEFINITE: [i32; 2] = [13, 22];
 
 /// How one cluster is asked.
-pub(super) struct Ceph<'a> {
+pub(in crate::drivers) struct Ceph<'a> {
     program: &'a Path,
     conf: &'a str,
     monitors: Option<Cow<'a, str>>,
@@ -42,7 +42,7 @@ impl<'a> Ceph<'a> {
             program,
             conf: optional("conf").unwrap_or(without),
             monitors,
-            user: optional("user").unwrap_or(USER),
+            user: optional("user").unwrap_or(DEFAULT_USER),
             keyring: secrets.get("keyring").map(SecretValue::expose),
         }
     }
@@ -57,6 +57,20 @@ impl<'a> Ceph<'a> {
 
     /// Runs `ceph` with these arguments.
     pub async fn run(&self, arguments: &[&str], until: Instant) -> Result<Ended, ProcessError> {
+        self.run_program(self.program, arguments, until).await
+    }
+
+    /// Runs `rados`, which is beside `ceph`, with these arguments.
+    pub async fn rados(&self, arguments: &[&str], until: Instant) -> Result<Ended, ProcessError> {
+        self.run_program(&rados(self.program), arguments, until).await
+    }
+
+    async fn run_program(
+        &self,
+        path: &Path,
+        arguments: &[&str],
+        until: Instant,
+    ) -> Result<Ended, ProcessError> {
         let mut args = vec!["--conf", self.conf, "--name", self.user];
         args.extend(
             self.monitors
@@ -67,7 +81,7 @@ impl<'a> Ceph<'a> {
         args.extend(arguments);
         let keyring = self.keyring.unwrap_or_default();
         let program = process::Program {
-            path: self.program.to_owned(),
+            path: path.to_owned(),
             args: args.into_iter().map(OsString::from).collect(),
             env: process::plain_environment(),
             // The newline that a secret's file has lost.
@@ -78,8 +92,13 @@ impl<'a> Ceph<'a> {
     }
 }
 
+/// Where `rados` is.
+pub(in crate::drivers) fn rados(ceph: &Path) -> PathBuf {
+    ceph.with_file_name("rados")
+}
+
 /// Secrets with the keys in a keyring beside it, so that a text that repeats only a key does not show it.
-pub(super) fn with_keys(secrets: &Secrets) -> Secrets {
+pub(in crate::drivers) fn with_keys(secrets: &Secrets) -> Secrets {
     let keyring = secrets
         .get("keyring")
         .map(SecretValue::expose)
@@ -98,16 +117,9 @@ pub(super) fn is_definite(ended: &Ended) -> bool {
     ended.code.is_some_and(|code| DEFINITE.contains(&code))
 }
 
-/// What it printed last.
+/// What it printed last, and how it ended.
 pub(super) fn words(ended: &Ended) -> String {
-    let last = |text: &str| {
-        text.lines()
-            .map(str::trim)
-            .rfind(|line| !line.is_empty())
-            .map(str::to_owned)
-    };
-    let said = last(&ended.stderr).or_else(|| last(&ended.stdout));
-    match (said, ended.code) {
+    match (last_line(ended), ended.code) {
         (Some(said), Some(0)) => said,
         (said, Some(code)) => format!(
             "ceph ended with {code}: {}",
@@ -118,6 +130,17 @@ pub(super) fn words(ended: &Ended) -> String {
             said.as_deref().unwrap_or("it printed nothing")
         ),
     }
+}
+
+/// What it printed last.
+pub(in crate::drivers) fn last_line(ended: &Ended) -> Option<String> {
+    let last = |text: &str| {
+        text.lines()
+            .map(str::trim)
+            .rfind(|line| !line.is_empty())
+            .map(str::to_owned)
+    };
+    last(&ended.stderr).or_else(|| last(&ended.stdout))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringfence_core::{Declaration, Heartbeat, Parameter, Parameters, Resource};
 use uuid::Uuid;
 
-use super::{ALLOWED_PATH, HOST, Reads, are_seconds, direct, needed, silent_after, unclear};
+use super::{ALLOWED_PATH, HOST, are_seconds, direct, needed, silent_after, thread, unclear};
 use crate::WorkerError;
 use crate::drivers::Entry;
 
@@ -44,7 +44,7 @@ pub(in crate::drivers) static DRIVER: Entry = Entry {
         device: |_| None,
         can_prove: |_| false,
     },
-    make: |settings| Arc::new(Reads::new(read, settings)),
+    make: |settings| Arc::new(thread::driver(read, settings)),
 };
 
 fn is_file_name(name: &str) -> bool {

@@ -1,35 +1,34 @@
-//! Drivers that act on nothing: they read what hosts write to a shared storage to show that they are alive.
-//!
-//! A storage that is gone may hold a reading for ever. So each reading has a thread of its own, beside those that serve, and a method, as it is filled in, has one at a time.
+//! Drivers that act on nothing: they read what hosts write to a shared storage to show that they are alive, or what a storage tells of its clients.
 
+mod addresses;
 mod direct;
 mod file;
 mod lease;
+mod linstor;
+mod nfs;
+mod rbd;
 mod sanlock;
+mod thread;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{
-    FencingKind, FrozenMethod, Heartbeat, MethodId, Observation, ObservedState, Parameter, Parameters,
-    Problem, value_of,
+    FencingKind, FrozenMethod, Heartbeat, Observation, ObservedState, Parameter, Parameters, Problem,
+    value_of,
 };
-use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, timeout_at};
 
 pub(super) use self::file::DRIVER as FILE;
+pub(super) use self::linstor::DRIVER as LINSTOR;
+pub(super) use self::nfs::DRIVER as NFS;
+pub(super) use self::rbd::DRIVER as RBD;
 pub(super) use self::sanlock::DRIVER as SANLOCK;
-use crate::driver::{Clock, Driver, DriverSettings, Report};
+use crate::driver::{Clock, Driver, Report};
 use crate::{Secrets, WorkerError};
 
-/// Readings of one driver that have not come back; a storage that hangs keeps a thread each.
-const MOST_UNDER_WAY: usize = 16;
-/// Between two looks whether the reading before has come back.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Hosts of one reading.
 const MOST_HOSTS: usize = 500;
 const HOST: &str = "host";
@@ -37,84 +36,34 @@ const HOST: &str = "host";
 const SILENT_AFTER: &str = "silent_after_s";
 const ALLOWED_PATH: &str = "an absolute path is allowed";
 
-/// Methods, each as it is filled in.
-type UnderWay = Arc<Mutex<BTreeSet<(MethodId, Parameters)>>>;
 type Answer = Result<BTreeMap<String, Heartbeat>, WorkerError>;
-/// Reads a storage, however long that takes.
-type Read = fn(&Parameters, &[String]) -> Answer;
 
-/// A driver that reads heartbeats.
-struct Reads {
-    read: Read,
+/// A storage that can be read.
+#[async_trait]
+trait Storage: Send + Sync {
+    /// What it shows of these hosts. What comes later than `until` is dropped.
+    async fn read(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        hosts: &[String],
+        until: Instant,
+    ) -> Answer;
+
+    /// As [`Driver::validate`].
+    async fn validate(&self, _: &ValidateRequest) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+/// A driver that reads this storage.
+struct Reads<S> {
+    storage: S,
     clock: Clock,
-    under_way: UnderWay,
-}
-
-impl Reads {
-    fn new(read: Read, settings: &DriverSettings) -> Self {
-        Self {
-            read,
-            clock: Arc::clone(&settings.clock),
-            under_way: Arc::default(),
-        }
-    }
-
-    /// Reads in a thread of its own.
-    async fn read(&self, method: &FrozenMethod, hosts: &[String]) -> Answer {
-        let place = self.place(method).await;
-        let (read, parameters, hosts) = (self.read, method.parameters.clone(), hosts.to_vec());
-        let (sender, answer) = oneshot::channel();
-        let reading = move || {
-            let read = read(&parameters, &hosts);
-            drop(place);
-            // An answer that comes too late is not waited for.
-            let _ = sender.send(read);
-        };
-        std::thread::Builder::new()
-            .name("heartbeats".to_owned())
-            .spawn(reading)
-            .map_err(|error| WorkerError::unclear(format!("no thread could be started: {error}")))?;
-        let broke_off = |_| Err(WorkerError::unclear("the reading broke off"));
-        answer.await.unwrap_or_else(broke_off)
-    }
-
-    /// Waits until no other reading of the method, as it is filled in, is under way.
-    async fn place(&self, method: &FrozenMethod) -> Place {
-        let method = (method.id, method.parameters.clone());
-        loop {
-            if let Some(place) = Place::take(&self.under_way, &method) {
-                return place;
-            }
-            sleep(LOOK_AGAIN).await;
-        }
-    }
-}
-
-/// The one reading of a method that may be under way.
-struct Place {
-    all: UnderWay,
-    method: (MethodId, Parameters),
-}
-
-impl Place {
-    fn take(all: &UnderWay, method: &(MethodId, Parameters)) -> Option<Self> {
-        let mut taken = all.lock();
-        let is_free = taken.len() < MOST_UNDER_WAY && taken.insert(method.clone());
-        is_free.then(|| Self {
-            all: Arc::clone(all),
-            method: method.clone(),
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.all.lock().remove(&self.method);
-    }
 }
 
 #[async_trait]
-impl Driver for Reads {
+impl<S: Storage> Driver for Reads<S> {
     async fn act_and_observe(
         &self,
         kind: FencingKind,
@@ -129,16 +78,24 @@ impl Driver for Reads {
     async fn observe(
         &self,
         method: &FrozenMethod,
-        _: &Secrets,
+        secrets: &Secrets,
         budget: Duration,
     ) -> Result<Observation, WorkerError> {
         let host = value_of(&method.parameters, HOST).map(ToOwned::to_owned);
-        let read = self.heartbeats(method, host.as_slice(), budget).await?;
+        let read = self.heartbeats(method, secrets, host.as_slice(), budget).await?;
         let (state, detail) = match read.into_values().next() {
             None => (ObservedState::Readable, "the storage can be read".to_owned()),
             Some(Heartbeat::Written { writer, mark }) => (
                 ObservedState::Readable,
                 format!("a heartbeat is there: {writer} {mark}"),
+            ),
+            Some(Heartbeat::Heard { by, within_s }) => (
+                ObservedState::Readable,
+                format!("the storage has heard the host within {within_s} s: {by}"),
+            ),
+            Some(Heartbeat::Unheard) => (
+                ObservedState::Readable,
+                "the storage does not hear the host".to_owned(),
             ),
             Some(Heartbeat::Unclear { why }) => (ObservedState::Unknown, why),
         };
@@ -152,7 +109,13 @@ impl Driver for Reads {
         })
     }
 
-    async fn heartbeats(&self, method: &FrozenMethod, hosts: &[String], budget: Duration) -> Answer {
+    async fn heartbeats(
+        &self,
+        method: &FrozenMethod,
+        secrets: &Secrets,
+        hosts: &[String],
+        budget: Duration,
+    ) -> Answer {
         if hosts.len() > MOST_HOSTS {
             let count = hosts.len();
             return Err(WorkerError::refused(format!(
@@ -160,13 +123,13 @@ impl Driver for Reads {
             )));
         }
         let late = |_| Err(WorkerError::unclear("the storage did not answer in time"));
-        timeout(budget, self.read(method, hosts))
-            .await
-            .unwrap_or_else(late)
+        let until = Instant::now() + budget;
+        let reading = self.storage.read(method, secrets, hosts, until);
+        timeout_at(until, reading).await.unwrap_or_else(late)
     }
 
-    async fn validate(&self, _: &ValidateRequest) -> Vec<Problem> {
-        Vec::new()
+    async fn validate(&self, request: &ValidateRequest) -> Vec<Problem> {
+        self.storage.validate(request).await
     }
 }
 
@@ -192,61 +155,4 @@ fn unclear(why: impl Into<String>) -> Heartbeat {
 
 fn needed<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, WorkerError> {
     value_of(parameters, name).ok_or_else(|| WorkerError::refused(format!("the method has no {name}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use ringfence_core::{MethodTimes, Resource, Timestamp};
-    use uuid::Uuid;
-
-    use super::*;
-
-    /// Comes back once the file of this name is there, as a storage that hangs and returns.
-    fn hanging(parameters: &Parameters, _: &[String]) -> Answer {
-        while !Path::new(needed(parameters, "file")?).exists() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(BTreeMap::new())
-    }
-
-    fn method(number: u128, file: &Path) -> FrozenMethod {
-        FrozenMethod {
-            id: MethodId(Uuid::from_u128(number)),
-            name: "m".to_owned(),
-            resource: Resource::Heartbeat,
-            driver: "hanging".to_owned(),
-            parameters: [("file".to_owned(), file.display().to_string())].into(),
-            secrets: BTreeMap::new(),
-            zone: "default".to_owned(),
-            device: None,
-            service_of: None,
-            can_prove: false,
-            times: MethodTimes::default(),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_storage_that_hangs_holds_one_thread_and_keeps_no_other_from_being_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let (gone, there) = (method(1, &dir.path().join("gone")), method(2, dir.path()));
-        let reads = Reads::new(hanging, &DriverSettings::new(Arc::new(|| Timestamp::UNIX_EPOCH)));
-        let read = async |method, budget_ms| {
-            reads
-                .heartbeats(method, &[], Duration::from_millis(budget_ms))
-                .await
-        };
-        for _ in 0..3 {
-            let late = read(&gone, 100).await.unwrap_err();
-            assert_eq!(late.to_string(), "the storage did not answer in time");
-        }
-        assert_eq!(reads.under_way.lock().len(), 1);
-        read(&there, 10_000).await.unwrap();
-        std::fs::write(dir.path().join("gone"), "").unwrap();
-        read(&gone, 10_000).await.unwrap();
-        while !reads.under_way.lock().is_empty() {
-            sleep(LOOK_AGAIN).await;
-        }
-    }
 }

@@ -10,7 +10,7 @@ use ringfence_core::{Declaration, Heartbeat, Parameter, Parameters, Resource, va
 
 use super::direct::{self, ALIGNED};
 use super::lease::Lease;
-use super::{ALLOWED_PATH, HOST, Reads, are_seconds, needed, silent_after, unclear};
+use super::{ALLOWED_PATH, HOST, are_seconds, needed, silent_after, thread, unclear};
 use crate::WorkerError;
 use crate::drivers::Entry;
 
@@ -58,7 +58,7 @@ pub(in crate::drivers) static DRIVER: Entry = Entry {
         device: |_| None,
         can_prove: |_| false,
     },
-    make: |settings| Arc::new(Reads::new(read, settings)),
+    make: |settings| Arc::new(thread::driver(read, settings)),
 };
 
 fn parse_offset(value: &str) -> Option<u64> {

@@ -10,7 +10,6 @@ use async_trait::async_trait;
 use ringfence_bus::ValidateRequest;
 use ringfence_core::{Answer, FencingKind, FrozenMethod, Observation, Problem, Question};
 use tokio::time::Instant;
-use url::Url;
 
 pub(super) use self::prometheus::DRIVER as PROMETHEUS;
 pub(super) use self::reach::DRIVER as REACH;
@@ -20,7 +19,6 @@ use crate::{Secrets, WorkerError};
 
 /// The longest reason, in characters.
 const MAX_REASON_CHARS: usize = 500;
-const ALLOWED_URL: &str = "a URL such as https://monitor.example/ without credentials is allowed";
 
 /// Others that can be asked.
 #[async_trait]
@@ -80,42 +78,5 @@ impl<O: Others> Driver for Asks<O> {
 
     async fn validate(&self, _: &ValidateRequest) -> Vec<Problem> {
         Vec::new()
-    }
-}
-
-/// Credentials in a URL would be stored with it, and shown with it.
-fn is_plain(text: &str) -> bool {
-    parse(text).is_ok()
-}
-
-fn parse(text: &str) -> Result<Url, WorkerError> {
-    let url = Url::parse(text).ok().filter(|url| {
-        matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.fragment().is_none()
-    });
-    url.ok_or_else(|| WorkerError::refused(format!("the url cannot be used; {ALLOWED_URL}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_holds_no_credentials() {
-        for url in ["http://127.0.0.1:9090", "https://monitor.example/prometheus/"] {
-            assert!(is_plain(url), "{url}");
-        }
-        for url in [
-            "https://a:b@monitor.example",
-            "https://a@monitor.example",
-            "monitor.example",
-            "ftp://x",
-            "https://",
-        ] {
-            assert!(!is_plain(url), "{url}");
-        }
     }
 }

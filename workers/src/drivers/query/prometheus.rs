@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::Method;
-use reqwest::header::HeaderValue;
 use ringfence_backends::http::{self, Reply, Request};
 use ringfence_core::{Answer, Declaration, FrozenMethod, Parameter, Question, Resource, Secret, value_of};
 use serde::Deserialize;
@@ -15,8 +14,8 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-use super::{ALLOWED_URL, Asks, Others, is_plain, parse};
-use crate::drivers::tls::{self, CA_FILE, INSECURE};
+use super::{Asks, Others};
+use crate::drivers::tls::{self, ALLOWED_URL, CA_FILE, INSECURE, TOKEN, is_plain, parse};
 use crate::drivers::{Entry, password, required};
 use crate::text::cut;
 use crate::{Secrets, WorkerError};
@@ -46,10 +45,7 @@ pub(in crate::drivers) static DRIVER: Entry = Entry {
             INSECURE,
         ],
         secrets: &[
-            Secret {
-                name: "token",
-                is_required: false,
-            },
+            TOKEN,
             Secret {
                 name: "password",
                 is_required: false,
@@ -180,13 +176,7 @@ fn authenticated(request: Request, method: &FrozenMethod, secrets: &Secrets) -> 
     if let Some(username) = value_of(&method.parameters, "username") {
         return Ok(request.basic(username, password(method, secrets)?));
     }
-    let Some(token) = secrets.get("token") else {
-        return Ok(request);
-    };
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose().trim()))
-        .map_err(|_| WorkerError::refused("the secret token holds what no header can hold"))?;
-    value.set_sensitive(true);
-    Ok(request.header("authorization", value))
+    tls::with_token(request, secrets)
 }
 
 fn read(reply: &Reply) -> Result<Vec<Series>, WorkerError> {

@@ -16,9 +16,9 @@ use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{ALLOWED_URL, Asks, Others, is_plain, parse};
+use super::{Asks, Others};
 use crate::driver::Clock;
-use crate::drivers::tls::{self, CA_FILE, INSECURE};
+use crate::drivers::tls::{self, ALLOWED_URL, CA_FILE, INSECURE, is_plain, parse};
 use crate::drivers::{Entry, required};
 use crate::text::cut;
 use crate::{Secrets, WorkerError};
