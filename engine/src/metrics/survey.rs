@@ -42,7 +42,6 @@ pub(crate) struct Gauges {
     outbox_age: Seconds,
     feed_lag: Count,
     failing_checks: Family<Words<1>, Gauge>,
-    quarantined: Family<Words<0>, Gauge>,
     suspensions: Family<Words<1>, Gauge>,
     oldest_suspension: Seconds,
     next_suspension_end: Seconds,
@@ -76,7 +75,6 @@ impl Gauges {
             self.feed_lag => "event_feed_lag_events",
                 "Events that are numbered and that this process has not passed on to its listeners yet";
             self.failing_checks => "method_checks_failing", "Methods' devices whose last health check was not answered well, by driver";
-            self.quarantined => "quarantined_hosts", "Hosts that were fenced too often lately, and are taken back by a person alone";
             self.suspensions => "suspensions", "Suspensions that are in force, by what is suspended";
             self.oldest_suspension => "oldest_suspension_age_seconds", "Since when the oldest of them lasts; 0 if there is none";
             self.next_suspension_end => "next_suspension_end_seconds", "After what time the next of them ends by itself; absent if none does";
@@ -127,7 +125,6 @@ impl Gauges {
             let failing = counted.map_or(0, |(_, failing)| *failing);
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
-        set(&self.quarantined, &[], survey.quarantined);
         self.show_suspensions(&survey.suspensions, now);
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
         self.behind.show(survey, now);
@@ -161,7 +158,6 @@ impl Gauges {
         self.outbox_rows.clear();
         self.feed_lag.clear();
         self.failing_checks.clear();
-        self.quarantined.clear();
         self.suspensions.clear();
         self.oldest_suspension.clear();
         self.next_suspension_end.clear();
@@ -186,13 +182,21 @@ pub(crate) async fn look(engine: &Engine) {
         return;
     }
     let mut reader = engine.0.db.reader();
-    match timeout(PATIENCE, ringfence_db::survey(&mut reader)).await {
-        Ok(Ok(survey)) => gauges.show(&survey, engine.0.clock.now(), engine.0.feed.read_up_to()),
+    let survey = match timeout(PATIENCE, ringfence_db::survey(&mut reader)).await {
+        Ok(Ok(survey)) => Some(survey),
         Ok(Err(error)) => {
             tracing::debug!(error = %error_chain(&error), "the database could not be read for the metrics");
-            gauges.forget();
+            None
         }
-        Err(_) => gauges.forget(),
+        Err(_) => None,
+    };
+    let problems = &engine.0.metrics.problems;
+    if let Some(survey) = survey {
+        gauges.show(&survey, engine.0.clock.now(), engine.0.feed.read_up_to());
+        problems.show(&survey.segments);
+    } else {
+        gauges.forget();
+        problems.forget();
     }
     gauges.letters.look(engine.0.bus.dead_letter_box()).await;
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ringfence_core::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft, SegmentPolicy,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft, SegmentPolicy,
 };
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
@@ -18,6 +18,7 @@ pub fn keys_at(field: &str) -> &'static [&'static str] {
         "policy.evacuation" => keys_of::<EvacuationPolicy>(),
         rule if rule.starts_with("policy.fencing.groups[") && rule.ends_with(']') => keys_of::<GroupRule>(),
         rule if rule.starts_with("policy.conditions[") && rule.ends_with(']') => keys_of::<ConditionRule>(),
+        rule if rule.starts_with("policy.alarms[") && rule.ends_with(']') => keys_of::<AlarmRule>(),
         _ => &[],
     }
 }
@@ -82,7 +83,7 @@ impl Error for Told {
 
 #[cfg(test)]
 mod tests {
-    use ringfence_core::ConditionAction;
+    use ringfence_core::{ConditionAction, HostProblem};
     use serde_json::{Value, to_value};
 
     use super::*;
@@ -118,6 +119,12 @@ mod tests {
                 within_s: 60,
             }),
             conditions: vec![rule],
+            alarms: vec![AlarmRule {
+                problem: HostProblem::Condition,
+                condition: Some("KernelDeadlock".to_owned()),
+                times: 3,
+                within_s: 60,
+            }],
             ..SegmentPolicy::default()
         };
         let draft = SegmentDraft {
@@ -133,6 +140,7 @@ mod tests {
             "policy.fencing",
             "policy.evacuation",
             "policy.conditions[0]",
+            "policy.alarms[0]",
         ] {
             let whole = draft.whole();
             let pointer = field.replace(['.', '['], "/").replace(']', "");
