@@ -181,7 +181,8 @@ impl Alarms {
     }
 
     fn of(&mut self, problem: HostProblem, condition: Option<&String>) -> &mut CountedProblem {
-        let is_it = |known: &CountedProblem| known.problem == problem && known.condition.as_ref() == condition;
+        let is_it =
+            |known: &CountedProblem| known.problem == problem && known.condition.as_ref() == condition;
         let index = self.counted.iter().position(is_it).unwrap_or_else(|| {
             self.counted.push(CountedProblem {
                 problem,
@@ -201,20 +202,32 @@ impl Alarms {
         let ended: Vec<StandingAlarm> = {
             let counted = &self.counted;
             let is_over = |alarm: &mut StandingAlarm| {
-                !rules.contains(&alarm.rule) || times(counted, &alarm.rule, now).len() < alarm.rule.times as usize
+                !rules.contains(&alarm.rule)
+                    || times(counted, &alarm.rule, now).len() < alarm.rule.times as usize
             };
             self.standing.extract_if(.., is_over).collect()
         };
         for StandingAlarm { rule, since: _ } in ended {
             let count = times(&self.counted, &rule, now).len();
-            changes.push(AlarmChange { rule, count, begins: false });
+            changes.push(AlarmChange {
+                rule,
+                count,
+                begins: false,
+            });
         }
         for rule in rules {
             let count = times(&self.counted, rule, now).len();
             let stands = self.standing.iter().any(|alarm| alarm.rule == *rule);
             if !stands && count >= rule.times as usize {
-                self.standing.push(StandingAlarm { rule: rule.clone(), since: now });
-                changes.push(AlarmChange { rule: rule.clone(), count, begins: true });
+                self.standing.push(StandingAlarm {
+                    rule: rule.clone(),
+                    since: now,
+                });
+                changes.push(AlarmChange {
+                    rule: rule.clone(),
+                    count,
+                    begins: true,
+                });
             }
         }
         changes

@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Alarms, AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Kdump, Labels,
-    MethodId, Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions,
-    Sources, StepKind, Suspension, TaskKind, Timestamp, words,
+    Alarms, AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Kdump,
+    Labels, MethodId, Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy,
+    SharedSuspensions, Sources, StepKind, Suspension, TaskKind, Timestamp, words,
 };
 
 /// Where a host's workloads live.

@@ -5,7 +5,9 @@ use serde_json::Value;
 use crate::{Event, EventKind, FailureState, words};
 
 /// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum HostProblem {
     /// The host became UNREACHABLE.

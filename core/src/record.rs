@@ -12,9 +12,9 @@ use crate::decide;
 use crate::guard::{Guard, on};
 use crate::platform::platform_of;
 use crate::{
-    Actor, Alarms, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, Flapping, FrozenPlan, FrozenStage,
-    FrozenTask, Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind,
-    OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
+    Actor, Alarms, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, Flapping, FrozenPlan,
+    FrozenStage, FrozenTask, Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId,
+    OperationKind, OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
 /// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a

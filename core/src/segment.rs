@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy, SegmentId,
-    Timestamp, fencing_policy::check_names, field_changes, validate_name, validate_zone,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy,
+    SegmentId, Timestamp, fencing_policy::check_names, field_changes, validate_name, validate_zone,
 };
 
 /// The longest description, in characters.

@@ -108,7 +108,8 @@ pub use permits::NewPermit;
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
 pub use problems::{
-    ProblemCounts, ProblemTest, TroubledHost, events_kept_since, problems_of_all, problems_of_host, troubled_hosts,
+    ProblemCounts, ProblemTest, TroubledHost, events_kept_since, problems_of_all, problems_of_host,
+    troubled_hosts,
 };
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::Run;

@@ -182,7 +182,9 @@ impl Filter {
                 wanted.test_word(self.column, &test.map(known));
             }
             Values::Flag => {
-                let has = [true, false].into_iter().filter(|has| test.takes(&Asked::from(word(*has))));
+                let has = [true, false]
+                    .into_iter()
+                    .filter(|has| test.takes(&Asked::from(word(*has))));
                 wanted.has_value(self.column, &has.collect::<Vec<_>>());
             }
             Values::Names | Values::Rows(_) | Values::Numbers | Values::Times | Values::Ids => {

@@ -72,7 +72,8 @@ pub struct TroubledHost {
     pub alarmed_at: Option<Timestamp>,
 }
 
-const COUNTS: &str = "problem, CASE WHEN problem = 'condition' THEN data ->> 'condition' END AS name, count(*) AS times";
+const COUNTS: &str =
+    "problem, CASE WHEN problem = 'condition' THEN data ->> 'condition' END AS name, count(*) AS times";
 
 impl ProblemTest {
     fn wanted(&self) -> Wanted {
@@ -94,7 +95,11 @@ pub async fn problems_of_host(
     id: HostId,
     since: Timestamp,
 ) -> Result<ProblemCounts, DbError> {
-    let mut wanted = ProblemTest { since, segment_id: None }.wanted();
+    let mut wanted = ProblemTest {
+        since,
+        segment_id: None,
+    }
+    .wanted();
     wanted.compare("host_id", "=", Some(id.0));
     counted(run, wanted).await
 }

@@ -160,12 +160,14 @@ async fn segments(run: &mut impl Run) -> Result<Vec<SegmentSurvey>, DbError> {
         })
     };
     let mut segments = rows.iter().map(named).collect::<Result<Vec<_>, DbError>>()?;
-    let sql = "SELECT segment_id, count(quarantined_at) AS quarantined, count(alarmed_at) AS alarmed FROM hosts
+    let sql =
+        "SELECT segment_id, count(quarantined_at) AS quarantined, count(alarmed_at) AS alarmed FROM hosts
                WHERE quarantined_at IS NOT NULL OR alarmed_at IS NOT NULL GROUP BY segment_id";
     let mut others = SegmentSurvey::default();
     for row in fetch_all(run, sql, args![]).await? {
         let id = SegmentId(row.id("segment_id")?);
-        let is_it = |segment: &&mut SegmentSurvey| segment.named.as_ref().is_some_and(|(known, _)| *known == id);
+        let is_it =
+            |segment: &&mut SegmentSurvey| segment.named.as_ref().is_some_and(|(known, _)| *known == id);
         let segment = segments.iter_mut().find(is_it).unwrap_or(&mut others);
         segment.quarantined += row.count("quarantined")?;
         segment.alarmed += row.count("alarmed")?;

@@ -31,7 +31,7 @@ async fn a_host_that_is_fenced_twice_is_counted_listed_and_told_of_once(ground: 
     stack.plan(power_plan()).await;
     stack.client.post("/hosts", json!({ "name": "h2" })).await.ok(201);
     let receiver = Receiver::start(Behaviour::Takes);
-    let filter = json!({ "filter": { "types": ["host.alarm_began", "host.alarm_ended"] } });
+    let filter = json!({ "types": ["host.alarm_began", "host.alarm_ended"] });
     subscribe(&stack, "alarms", &receiver, filter).await;
     let alarm = json!({ "problem": "fenced", "times": 2, "within_s": 3600 });
     let sick = json!({ "problem": "condition", "condition": "KernelDeadlock", "times": 1, "within_s": 3600 });
@@ -59,11 +59,18 @@ async fn a_host_that_is_fenced_twice_is_counted_listed_and_told_of_once(ground: 
     let deadlock = json!({ "source": "npd", "conditions": [{ "name": "KernelDeadlock", "status": "True", "reason": "hung" }] });
     stack.client.put("/hosts/h1/conditions", deadlock).await.ok(200);
     let twice = stack.client.get("/hosts/h1/problems").await.ok(200);
-    assert_eq!(counts(&twice), json!([2, 2, 1, { "KernelDeadlock": 1 }]), "{twice}");
+    assert_eq!(
+        counts(&twice),
+        json!([2, 2, 1, { "KernelDeadlock": 1 }]),
+        "{twice}"
+    );
     let [standing] = &twice["alarms"].as_array().unwrap()[..] else {
         panic!("{twice}");
     };
-    assert_eq!((&standing["problem"], &standing["times"]), (&json!("fenced"), &json!(2)));
+    assert_eq!(
+        (&standing["problem"], &standing["times"]),
+        (&json!("fenced"), &json!(2))
+    );
     assert!(twice["quarantined_at"].is_string(), "{twice}");
     assert_eq!(stack.client.host("h1").await["alarms"], twice["alarms"]);
 
@@ -80,15 +87,25 @@ async fn a_host_that_is_fenced_twice_is_counted_listed_and_told_of_once(ground: 
     }
 
     // An alarm is told once when it begins, and once when its segment has it no more.
-    let without = json!({ "auto_rejoin": true, "conditions": [{ "condition": "KernelDeadlock" }], "alarms": [sick] });
+    let without =
+        json!({ "auto_rejoin": true, "conditions": [{ "condition": "KernelDeadlock" }], "alarms": [sick] });
     stack.client.set_default_policy(without).await.ok(200);
     eventually(async || receiver.taken().len() >= 2).await;
     let told: Vec<Value> = receiver
-        .events()
+        .taken()
         .iter()
-        .map(|event| json!([event["data"]["type"], event["data"]["data"]["problem"], event["data"]["data"]["count"]]))
+        .map(|event| {
+            json!([
+                event["data"]["type"],
+                event["data"]["data"]["problem"],
+                event["data"]["data"]["count"]
+            ])
+        })
         .collect();
-    let expected = [json!(["host.alarm_began", "fenced", 2]), json!(["host.alarm_ended", "fenced", 0])];
+    let expected = [
+        json!(["host.alarm_began", "fenced", 2]),
+        json!(["host.alarm_ended", "fenced", 0]),
+    ];
     assert_eq!(told, expected);
     assert_eq!(listed(&stack, "alarmed=true").await, [json!(""); 0]);
 
@@ -100,6 +117,13 @@ async fn a_host_that_is_fenced_twice_is_counted_listed_and_told_of_once(ground: 
     eventually(async || both("ringfence_host_problems_total", &fenced).await >= 2.0).await;
     assert_eq!(both("ringfence_host_problems_total", &fenced).await, 2.0);
     assert_eq!(both("ringfence_host_alarms_total", &fenced).await, 1.0);
-    assert_eq!(both("ringfence_host_conditions_total", &["condition=\"KernelDeadlock\""]).await, 1.0);
+    assert_eq!(
+        both(
+            "ringfence_host_conditions_total",
+            &["condition=\"KernelDeadlock\""]
+        )
+        .await,
+        1.0
+    );
     stack.stop().await;
 }

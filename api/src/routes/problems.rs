@@ -3,7 +3,9 @@
 use actix_web::{HttpResponse, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use ringfence_core::{HostId, HostProblem, SegmentId, Timestamp};
-use ringfence_db::{HOSTS, ProblemTest, events_kept_since, problems_of_all, problems_of_host, troubled_hosts};
+use ringfence_db::{
+    HOSTS, ProblemTest, events_kept_since, problems_of_all, problems_of_host, troubled_hosts,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -104,7 +106,10 @@ fn problem(text: Option<&str>) -> Result<Option<HostProblem>, ApiError> {
     let Some(text) = text else { return Ok(None) };
     let known = HostProblem::from_word(text).ok_or_else(|| {
         let allowed: Vec<_> = HostProblem::ALL.iter().map(|word| word.as_str()).collect();
-        ApiError::bad("problem", format!("is {text:?}; one of {} is allowed", allowed.join(", ")))
+        ApiError::bad(
+            "problem",
+            format!("is {text:?}; one of {} is allowed", allowed.join(", ")),
+        )
     });
     known.map(Some)
 }
@@ -112,10 +117,16 @@ fn problem(text: Option<&str>) -> Result<Option<HostProblem>, ApiError> {
 async fn marker(state: &State, text: Option<&str>) -> Result<Option<HostId>, ApiError> {
     let Some(text) = text else { return Ok(None) };
     let id = Uuid::parse_str(text).map_err(|_| {
-        ApiError::bad("marker", format!("is {text:?}; the id of the last host of the page before is allowed"))
+        ApiError::bad(
+            "marker",
+            format!("is {text:?}; the id of the last host of the page before is allowed"),
+        )
     })?;
     if !HOSTS.has(&mut state.engine.db().reader(), id).await? {
-        return Err(ApiError::bad("marker", format!("is {id}, and there is no such host")));
+        return Err(ApiError::bad(
+            "marker",
+            format!("is {id}, and there is no such host"),
+        ));
     }
     Ok(Some(HostId(id)))
 }
@@ -131,7 +142,11 @@ async fn segment_id(state: &State, segment: Option<&str>) -> Result<Option<Segme
 #[utoipa::path(get, path = "/hosts/{id}/problems", operation_id = "list_problems_of_host", tag = "hosts", params(IdOrName, WindowQuery),
     responses((status = 200, body = HostProblems), (status = 400, body = ErrorList), (status = 401, body = ErrorList),
         (status = 404, body = ErrorList)))]
-pub(crate) async fn of_host(call: Call, id: IdOrName, query: web::Query<WindowQuery>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn of_host(
+    call: Call,
+    id: IdOrName,
+    query: web::Query<WindowQuery>,
+) -> Result<HttpResponse, ApiError> {
     call.require(Role::Reader)?;
     let window_s = window_s(query.window_s.as_deref())?;
     let mut reader = call.engine.db().reader_of_what_grows();

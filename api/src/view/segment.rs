@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{
-    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment, SegmentDraft,
-    SegmentPolicy, Wanted,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment,
+    SegmentDraft, SegmentPolicy, Wanted,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::platform::platform_of;
 use crate::{
-    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation, HostProblem, HostState,
-    Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply, TaskStatus, Timestamp,
-    Undoing, Work,
+    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
+    HostProblem, HostState, Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply,
+    TaskStatus, Timestamp, Undoing, Work,
 };
 
 /// The state as far as it has been worked out, and what goes with it.

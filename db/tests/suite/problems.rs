@@ -76,7 +76,9 @@ fn condition(seconds: i64, name: &str, action: Option<&str>) -> (i64, EventKind,
 
 fn counts(by_problem: [u64; 4], by_condition: &[(&str, u64)]) -> ProblemCounts {
     let problems = HostProblem::ALL.iter().copied().zip(by_problem);
-    let names = by_condition.iter().map(|(name, times)| ((*name).to_owned(), *times));
+    let names = by_condition
+        .iter()
+        .map(|(name, times)| ((*name).to_owned(), *times));
     ProblemCounts {
         by_problem: problems.filter(|(_, times)| *times > 0).collect(),
         by_condition: names.collect::<BTreeMap<_, _>>(),
@@ -101,7 +103,9 @@ async fn problems_of_a_host_are_counted_from_its_events(rig: &Rig) {
     happens(rig, &hosts[1], &[failed(10)]).await;
     let since = async |seconds| {
         let mut reader = rig.db.reader();
-        problems_of_host(&mut reader, hosts[0].id, at(seconds)).await.unwrap()
+        problems_of_host(&mut reader, hosts[0].id, at(seconds))
+            .await
+            .unwrap()
     };
     let all = counts([2, 1, 1, 3], &[("KernelDeadlock", 2), ("ReadonlyFilesystem", 1)]);
     assert_eq!(since(9).await, all);
@@ -117,12 +121,17 @@ async fn hosts_are_listed_by_their_problems_in_pages(rig: &Rig) {
     happens(rig, &hosts[1], &[failed(10), fenced(11), fenced(12)]).await;
     happens(rig, &hosts[2], &[returned(10)]).await;
     happens(rig, &hosts[3], &[fenced(10)]).await;
-    let test = ProblemTest { since: at(0), segment_id: None };
+    let test = ProblemTest {
+        since: at(0),
+        segment_id: None,
+    };
     let listed = async |problem, limit: u32| {
         let (mut all, mut after): (Vec<(String, u64)>, Option<HostId>) = (Vec::new(), None);
         loop {
             let mut reader = rig.db.reader();
-            let page = troubled_hosts(&mut reader, test, problem, after, limit).await.unwrap();
+            let page = troubled_hosts(&mut reader, test, problem, after, limit)
+                .await
+                .unwrap();
             assert!(page.len() <= limit as usize);
             let Some(last) = page.last() else { return all };
             after = Some(last.id);
@@ -131,7 +140,10 @@ async fn hosts_are_listed_by_their_problems_in_pages(rig: &Rig) {
         }
     };
     let named = |hosts: &[(&str, u64)]| -> Vec<(String, u64)> {
-        hosts.iter().map(|(name, problems)| ((*name).to_owned(), *problems)).collect()
+        hosts
+            .iter()
+            .map(|(name, problems)| ((*name).to_owned(), *problems))
+            .collect()
     };
     for limit in [1, 2, 3, 50] {
         assert_eq!(listed(None, limit).await, named(&[("b", 3), ("a", 1), ("d", 1)]));
@@ -142,7 +154,11 @@ async fn hosts_are_listed_by_their_problems_in_pages(rig: &Rig) {
     }
     let mut reader = rig.db.reader();
     let page = troubled_hosts(&mut reader, test, None, None, 50).await.unwrap();
-    assert_eq!(page[1].counts, counts([1, 0, 2, 0], &[]), "all that is counted goes with it");
+    assert_eq!(
+        page[1].counts,
+        counts([1, 0, 2, 0], &[]),
+        "all that is counted goes with it"
+    );
     assert_eq!(page[2].segment, "rack-2");
 }
 
@@ -156,7 +172,10 @@ async fn problems_are_counted_where_they_came(rig: &Rig) {
     };
     update_host(&mut rig.db.reader(), &moved, None).await.unwrap();
     let of = async |rack: &Segment| {
-        let test = ProblemTest { since: at(0), segment_id: Some(rack.id) };
+        let test = ProblemTest {
+            since: at(0),
+            segment_id: Some(rack.id),
+        };
         let mut reader = rig.db.reader();
         let total = problems_of_all(&mut reader, test).await.unwrap();
         let hosts = troubled_hosts(&mut reader, test, None, None, 50).await.unwrap();
@@ -166,7 +185,10 @@ async fn problems_are_counted_where_they_came(rig: &Rig) {
     let named = |host: &str, rack: &str| vec![(host.to_owned(), rack.to_owned())];
     let rack_1 = (counts([1, 1, 0, 0], &[]), named("a", "rack-2"));
     assert_eq!(of(&racks[0]).await, rack_1);
-    assert_eq!(of(&racks[1]).await, (counts([1, 0, 0, 0], &[]), named("d", "rack-2")));
+    assert_eq!(
+        of(&racks[1]).await,
+        (counts([1, 0, 0, 0], &[]), named("d", "rack-2"))
+    );
     // What happened to a host that was removed is counted for its segment, and the host is not listed.
     delete_host(&mut rig.db.reader(), hosts[3].id).await.unwrap();
     assert_eq!(of(&racks[1]).await, (counts([1, 0, 0, 0], &[]), Vec::new()));
@@ -218,11 +240,20 @@ async fn hosts_in_quarantine_and_with_alarms_are_listed_and_counted(rig: &Rig) {
     };
     let is = |word: &str| Test::is(Asked::from(word));
     assert_eq!(listed(hosts_by("quarantined", is("true"))).await, ["b"]);
-    assert_eq!(listed(hosts_by("quarantined", is("false"))).await, ["a", "c", "d"]);
+    assert_eq!(
+        listed(hosts_by("quarantined", is("false"))).await,
+        ["a", "c", "d"]
+    );
     assert_eq!(listed(hosts_by("alarmed", is("true"))).await, ["d"]);
     let none_of = |words: &[&str]| Test::NoneOf(words.iter().map(|word| Asked::from(*word)).collect());
-    assert_eq!(listed(hosts_by("alarmed", none_of(&["true"]))).await, ["a", "b", "c"]);
-    assert_eq!(listed(hosts_by("alarmed", none_of(&["true", "false"]))).await, [""; 0]);
+    assert_eq!(
+        listed(hosts_by("alarmed", none_of(&["true"]))).await,
+        ["a", "b", "c"]
+    );
+    assert_eq!(
+        listed(hosts_by("alarmed", none_of(&["true", "false"]))).await,
+        [""; 0]
+    );
     let either = Test::OneOf(["true", "false"].map(Asked::from).to_vec());
     assert_eq!(listed(hosts_by("alarmed", either)).await.len(), 4);
     let survey = survey(&mut rig.db.reader()).await.unwrap();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    Alarms, Applied, AppliedFencing, AttemptId, Backend, ConditionAction, CountedProblem, Ended, FailureState, FencingKind,
-    FrozenMethod, Generation, Host, HostProblem, InFlight, Kdump, MethodId, MethodTimes, Operation, PlatformHost, Proof,
-    ProofKind, RejoinWork, Resource, Sources, Undoing, Work,
+    Alarms, Applied, AppliedFencing, AttemptId, Backend, ConditionAction, CountedProblem, Ended,
+    FailureState, FencingKind, FrozenMethod, Generation, Host, HostProblem, InFlight, Kdump, MethodId,
+    MethodTimes, Operation, PlatformHost, Proof, ProofKind, RejoinWork, Resource, Sources, Undoing, Work,
 };
 use ringfence_db::{
     Changes, append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host,

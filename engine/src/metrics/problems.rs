@@ -52,7 +52,14 @@ impl ProblemCounters {
     }
 
     pub fn count(&self, segment: SegmentId, problem: HostProblem, condition: Option<&str>) {
-        *self.counted.lock().entry(segment).or_default().problems.entry(problem).or_default() += 1;
+        *self
+            .counted
+            .lock()
+            .entry(segment)
+            .or_default()
+            .problems
+            .entry(problem)
+            .or_default() += 1;
         if let Some(name) = condition {
             let labels = [("condition", self.told_apart(name))];
             self.conditions.get_or_create(&labels).inc();
@@ -60,7 +67,14 @@ impl ProblemCounters {
     }
 
     pub fn count_alarm(&self, segment: SegmentId, problem: HostProblem) {
-        *self.counted.lock().entry(segment).or_default().alarms.entry(problem).or_default() += 1;
+        *self
+            .counted
+            .lock()
+            .entry(segment)
+            .or_default()
+            .alarms
+            .entry(problem)
+            .or_default() += 1;
     }
 
     /// The name, or that of all others.
@@ -98,7 +112,9 @@ impl ProblemCounters {
     fn show_gauges(&self, name: &str, segment: &SegmentSurvey) {
         let labels = [("segment", name.to_owned())];
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        self.quarantined.get_or_create(&labels).set(number(segment.quarantined));
+        self.quarantined
+            .get_or_create(&labels)
+            .set(number(segment.quarantined));
         self.alarmed.get_or_create(&labels).set(number(segment.alarmed));
     }
 
@@ -106,7 +122,9 @@ impl ProblemCounters {
         for problem in HostProblem::ALL {
             let labels = [("segment", name.to_owned()), ("problem", problem.to_string())];
             let times = |of: &BTreeMap<HostProblem, u64>| of.get(problem).copied().unwrap_or_default();
-            self.problems.get_or_create(&labels).inc_by(times(&counted.problems));
+            self.problems
+                .get_or_create(&labels)
+                .inc_by(times(&counted.problems));
             self.alarms.get_or_create(&labels).inc_by(times(&counted.alarms));
         }
     }

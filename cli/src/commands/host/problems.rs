@@ -42,7 +42,10 @@ pub async fn run(args: ProblemsArgs, session: &mut Session) -> Result<(), CliErr
         ("segment", args.segment),
         ("problem", args.problem),
     ];
-    let all = session.client.collect("problems", &query, args.limit as usize).await?;
+    let all = session
+        .client
+        .collect("problems", &query, args.limit as usize)
+        .await?;
     if session.screen.is_for_programs() {
         return session.screen.data(&all);
     }
@@ -50,8 +53,17 @@ pub async fn run(args: ProblemsArgs, session: &mut Session) -> Result<(), CliErr
 }
 
 fn table(hosts: &[TroubledHost]) -> Table {
-    let mut table = Table::new(&["NAME", "SEGMENT", "FAILED", "FENCED", "RETURNED", "CONDITIONS", "QUARANTINE", "ALARM"])
-        .and_wide(&["ID"]);
+    let mut table = Table::new(&[
+        "NAME",
+        "SEGMENT",
+        "FAILED",
+        "FENCED",
+        "RETURNED",
+        "CONDITIONS",
+        "QUARANTINE",
+        "ALARM",
+    ])
+    .and_wide(&["ID"]);
     for host in hosts {
         table.row([
             host.host.as_str().into(),

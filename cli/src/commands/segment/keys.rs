@@ -3,7 +3,8 @@
 use std::fmt;
 
 use ringfence_core::{
-    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft, SegmentPolicy,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft,
+    SegmentPolicy,
 };
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;

@@ -17,13 +17,19 @@ struct Followed {
 
 impl Followed {
     fn of(rule: &AlarmRule) -> Self {
-        Self { rule: rule.clone(), came: Vec::new(), stands: false }
+        Self {
+            rule: rule.clone(),
+            came: Vec::new(),
+            stands: false,
+        }
     }
 
     /// How often the events of a decision tell the problem, read from what they say.
     fn told(&self, decision: &Decision) -> usize {
         let is_it = |event: &&Event| match self.rule.problem {
-            HostProblem::Failed => event.kind == EventKind::HostFailureState && event.data["to"] == "UNREACHABLE",
+            HostProblem::Failed => {
+                event.kind == EventKind::HostFailureState && event.data["to"] == "UNREACHABLE"
+            }
             HostProblem::Fenced => event.kind == EventKind::HostFenced,
             HostProblem::Returned => event.kind == EventKind::HostUnfenced,
             HostProblem::Condition => {
@@ -62,7 +68,13 @@ fn changes(decision: &Decision) -> Vec<(bool, u64, u64, String, String)> {
         };
         let number = |field: &str| event.data[field].as_u64().unwrap();
         let text = |field: &str| event.data[field].to_string();
-        Some((begins, number("times"), number("within_s"), text("problem"), text("condition")))
+        Some((
+            begins,
+            number("times"),
+            number("within_s"),
+            text("problem"),
+            text("condition"),
+        ))
     };
     let mut changes: Vec<_> = events(decision).filter_map(of).collect();
     changes.sort();
