@@ -53,7 +53,7 @@ async fn a_host_that_is_fenced_twice_is_counted_listed_and_told_of_once(ground: 
     let once = stack.client.get("/hosts/h1/problems?window_s=3600").await.ok(200);
     assert_eq!(counts(&once), json!([1, 1, 1, {}]), "{once}");
     assert_eq!(once["alarms"], json!([]));
-    assert_eq!(listed(&stack, "quarantined=true").await, [json!(""); 0]);
+    assert_eq!(listed(&stack, "quarantined=true").await, Vec::<Value>::new());
 
     dies(&stack).await;
     let deadlock = json!({ "source": "npd", "conditions": [{ "name": "KernelDeadlock", "status": "True", "reason": "hung" }] });
@@ -107,7 +107,7 @@ async fn a_host_that_is_fenced_twice_is_counted_listed_and_told_of_once(ground: 
         json!(["host.alarm_ended", "fenced", 0]),
     ];
     assert_eq!(told, expected);
-    assert_eq!(listed(&stack, "alarmed=true").await, [json!(""); 0]);
+    assert_eq!(listed(&stack, "alarmed=true").await, Vec::<Value>::new());
 
     // The engine has counted what it committed, and the API what it did.
     let both = async |metric: &str, labels: &[&str]| {
