@@ -12,6 +12,7 @@ use crate::paging::{MAX_LIMIT, page};
 use crate::state::State;
 
 /// What the patterns of the description say of single values.
+const FLAGS: [&str; 2] = ["true", "false"];
 const NAME: &str = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}";
 const NUMBER: &str = "[0-9]{1,9}";
 const ID: &str = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
@@ -63,7 +64,7 @@ impl ListRequest {
 
 fn operators(values: Values) -> Operators {
     match values {
-        Values::Words(_) | Values::Names | Values::Rows(_) => Operators::Same,
+        Values::Words(_) | Values::Names | Values::Rows(_) | Values::Flag => Operators::Same,
         Values::Numbers | Values::Times | Values::Ids => Operators::Order,
     }
 }
@@ -71,6 +72,7 @@ fn operators(values: Values) -> Operators {
 fn asked(values: Values, text: &str) -> Result<Asked, String> {
     match values {
         Values::Words(words) => word(&words(), text).map(Asked::from),
+        Values::Flag => word(&FLAGS, text).map(Asked::from),
         Values::Names | Values::Rows(_) => name(text).map(Asked::Text),
         Values::Numbers => number(text).map(Asked::Number),
         Values::Times => time(text).map(Asked::Time),
@@ -128,6 +130,10 @@ fn described(about: &str, values: Values) -> (String, String) {
             let (words, one) = (words(), format!("({})", words().join("|")));
             (format!("{about}: {}; {SAME}", one_of(&words)), same(&one, "*"))
         }
+        Values::Flag => (
+            format!("{about}: {}; {SAME}", one_of(&FLAGS)),
+            same(&format!("({})", FLAGS.join("|")), "*"),
+        ),
         Values::Names | Values::Rows(_) => (format!("{about}; {SAME}"), same(NAME, "{0,99}")),
         Values::Numbers => (
             format!("{about}; after neq:, gt:, gte:, lt: or lte:, or several after in: or nin:"),

@@ -26,7 +26,7 @@ use crate::routes::masakari::FaultBody;
         routes::failure_state::report, routes::conditions::report, routes::alertmanager::report, routes::sources::forget, routes::fence::fence, routes::confirm::confirm,
         routes::confirm::confirm_released, routes::rejoin::rejoin,
         routes::evacuate::evacuate, routes::evacuate::moves,
-        routes::gates::gates, routes::explanation::explain, routes::nova::filter::filter, routes::nova::evacuate_check::check, routes::kubernetes::filter::filter, routes::kubernetes::admission::admit,
+        routes::gates::gates, routes::explanation::explain, routes::problems::of_host, routes::problems::list, routes::nova::filter::filter, routes::nova::evacuate_check::check, routes::kubernetes::filter::filter, routes::kubernetes::admission::admit,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
         routes::events::list, routes::stream::stream, routes::audit::list,
         routes::drivers::list, routes::methods::list, routes::methods::create, routes::methods::show, routes::methods::replace,

@@ -28,6 +28,12 @@ pub enum EventKind {
     /// A person takes back a host that was in quarantine.
     #[strum(serialize = "host.quarantine_ended")]
     HostQuarantineEnded,
+    /// A problem of the host has come as often as an alarm of its segment says.
+    #[strum(serialize = "host.alarm_began")]
+    HostAlarmBegan,
+    /// The problem has become rarer than that, or the segment has no such alarm any more.
+    #[strum(serialize = "host.alarm_ended")]
+    HostAlarmEnded,
     /// Messages say that the host's kernel has crashed and that the host writes a dump.
     #[strum(serialize = "host.kdump_began")]
     HostKdumpBegan,

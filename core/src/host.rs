@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use crate::guard::{Guard, on};
 use crate::{
-    AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Kdump, Labels,
-    MethodId, Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy, SharedSuspensions,
-    Sources, StepKind, Suspension, TaskKind, Timestamp, words,
+    Alarms, AttemptId, Conditions, Fence, FencingKind, Flapping, FrozenMethod, Generation, HostId, Kdump,
+    Labels, MethodId, Operation, Parameters, ProofKind, Resource, SegmentId, SegmentPolicy,
+    SharedSuspensions, Sources, StepKind, Suspension, TaskKind, Timestamp, words,
 };
 
 /// Where a host's workloads live.
@@ -154,6 +154,8 @@ pub struct Host {
     pub suspension: Option<Suspension>,
     /// How often it was fenced lately.
     pub flapping: Flapping,
+    /// Which of its problems come too often.
+    pub alarms: Alarms,
     /// When the storm brake last held a fence of it.
     pub braked_at: Option<Timestamp>,
     /// The crash dump that it writes, or that it has written since its operation began.

@@ -4,6 +4,7 @@
 //! replayed. The one entry is [`decide`]: it takes the state of one host, one [`Input`] and the time, and returns the next
 //! state with the [`Effect`]s that have to be committed together with it, or a [`Refusal`].
 
+mod alarm;
 mod attempt;
 mod boot_watch;
 mod boots;
@@ -32,6 +33,7 @@ mod group;
 mod guard;
 mod heartbeat;
 mod host;
+mod host_problem;
 mod host_rules;
 mod ids;
 mod input;
@@ -74,6 +76,7 @@ mod words;
 mod workload;
 mod workload_step;
 
+pub use alarm::{AlarmRule, Alarms, CountedProblem, StandingAlarm};
 pub use attempt::{Attempt, AttemptBy, AttemptStatus, Outcome};
 pub use boot_watch::{BootSighting, BootSign, BootWatch};
 pub use boots::{BOOT_CLOCK_MARGIN, Boot, Boots, SeenBoot};
@@ -113,6 +116,7 @@ pub use heartbeat::{Heartbeat, HeartbeatReading, HeartbeatWatch};
 pub use host::{
     Applied, AppliedFencing, Backend, FailureState, FencingState, Host, HostState, InFlight, OldBoot,
 };
+pub use host_problem::HostProblem;
 pub use host_rules::{HostDescription, may_change, may_remove, validate_host};
 pub use ids::{
     AttemptId, DEFAULT_SEGMENT_ID, DEFAULT_ZONE, Generation, HostId, MethodId, OperationId, PlanId,

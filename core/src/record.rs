@@ -12,9 +12,9 @@ use crate::decide;
 use crate::guard::{Guard, on};
 use crate::platform::platform_of;
 use crate::{
-    Actor, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, Flapping, FrozenPlan, FrozenStage,
-    FrozenTask, Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId, OperationKind,
-    OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
+    Actor, Alarms, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, Flapping, FrozenPlan,
+    FrozenStage, FrozenTask, Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId,
+    OperationKind, OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
 };
 
 /// Workloads are moved one after the other, each by an attempt of its own. A record names them together, as in flight until the end of a
@@ -53,6 +53,9 @@ pub struct Record {
     /// How often it was fenced lately.
     #[serde(default, skip_serializing_if = "Flapping::is_none")]
     pub flapping: Flapping,
+    /// Which of its problems come too often.
+    #[serde(default, skip_serializing_if = "Alarms::is_none")]
+    pub alarms: Alarms,
     /// Its own suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
@@ -129,6 +132,7 @@ impl Record {
             },
             suspension: host.suspension.clone(),
             flapping: host.flapping.clone(),
+            alarms: host.alarms.clone(),
             unfinished: live.and_then(|live| unfinished(live, host)),
         })
     }
@@ -151,6 +155,7 @@ impl Record {
             conditions: Conditions::forgotten(),
             suspension: self.suspension,
             flapping: self.flapping,
+            alarms: self.alarms,
             sources,
             updated_at: fresh.host.updated_at.max(written_at),
             ..fresh.host

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy, SegmentId,
-    Timestamp, fencing_policy::check_names, field_changes, validate_name, validate_zone,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, FieldChange, Problems, QuarantinePolicy,
+    SegmentId, Timestamp, fencing_policy::check_names, field_changes, validate_name, validate_zone,
 };
 
 /// The longest description, in characters.
@@ -44,6 +44,9 @@ pub struct SegmentPolicy {
     /// What is done about conditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionRule>,
+    /// When it is told that a problem of a host comes too often.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<AlarmRule>,
     /// What is done with the workloads of a FENCED host.
     pub evacuation: EvacuationPolicy,
 }
@@ -62,6 +65,7 @@ impl Default for SegmentPolicy {
             heartbeats: Vec::new(),
             fencing: FencingPolicy::default(),
             conditions: Vec::new(),
+            alarms: Vec::new(),
             evacuation: EvacuationPolicy::default(),
         }
     }
@@ -134,6 +138,7 @@ impl SegmentDraft {
         in_policy["quarantine"] = json!(policy.quarantine);
         in_policy["heartbeats"] = json!(policy.heartbeats);
         in_policy["conditions"] = json!(policy.conditions);
+        in_policy["alarms"] = json!(policy.alarms);
         in_policy["fencing"]["at_once"] = json!(fencing.at_once);
         in_policy["fencing"]["per_minute"] = json!(fencing.per_minute);
         in_policy["fencing"]["quiet_s"] = json!(fencing.quiet_s);
@@ -196,6 +201,7 @@ pub fn validate_policy(policy: &SegmentPolicy) -> Result<(), Problems> {
     );
     policy.fencing.check(&mut problems);
     ConditionRule::check_all(&policy.conditions, &mut problems);
+    AlarmRule::check_all(&policy.alarms, &policy.conditions, &mut problems);
     policy.evacuation.check(&mut problems);
     problems.into_result()
 }

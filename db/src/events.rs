@@ -1,6 +1,6 @@
 //! Events: written with the change, numbered after it.
 
-use ringfence_core::{EventKind, Generation, HostId, SegmentId, Timestamp};
+use ringfence_core::{EventKind, Generation, HostId, HostProblem, SegmentId, Timestamp};
 use serde_json::Value as Json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
@@ -95,7 +95,8 @@ pub async fn append_events(run: &mut impl Run, events: &[NewEvent]) -> Result<()
     write(run, event_rows(events)).await
 }
 
-const COLUMNS: &str = "id, host_id, host, segment_id, host_sequence, kind, generation, occurred_at, data";
+const COLUMNS: &str =
+    "id, host_id, host, segment_id, host_sequence, kind, problem, generation, occurred_at, data";
 
 /// Events that are numbered later; on SQLite by the database itself.
 pub(crate) fn event_rows(events: &[NewEvent]) -> TableRows {
@@ -114,6 +115,7 @@ pub(crate) fn counted_event_rows(events: &[NewEvent]) -> TableRows {
 
 fn values(event: &NewEvent) -> Vec<Value> {
     let host = event.host.as_ref();
+    let problem = HostProblem::told_by(event.kind, &event.data);
     args![
         event.id,
         host.map(|host| host.id.0),
@@ -121,6 +123,7 @@ fn values(event: &NewEvent) -> Vec<Value> {
         host.map(|host| host.segment_id.0),
         host.map(|host| host.sequence),
         event.kind.as_str(),
+        problem.map(|(problem, _)| problem.as_str()),
         host.map(|host| host.generation.0),
         event.occurred_at,
         event.data.clone()

@@ -53,6 +53,18 @@ pub static HOSTS: Listing = Listing {
             Values::Numbers,
         )
         .looked_for(),
+        Filter::new(
+            "quarantined",
+            "Whether it is in quarantine",
+            "hosts.quarantined_at",
+            Values::Flag,
+        ),
+        Filter::new(
+            "alarmed",
+            "Whether an alarm of it stands",
+            "hosts.alarmed_at",
+            Values::Flag,
+        ),
         // A host that is not FENCED was not fenced at any time. There is an index over the few that are.
         Filter::new(
             "fenced_at",

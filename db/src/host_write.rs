@@ -28,6 +28,8 @@ const CONDITIONS: &str = "conditions, held_by_condition, ill_since";
 const SUSPENSION: &str = "suspension";
 /// How far it is fenced. Its proofs must be there already.
 const FENCING: &str = "fencing_state, generation, fence, fenced_generation, fenced_proof, fenced_at, is_silence_answered, flapping, quarantined_at, braked_at, kdump";
+/// Which of its problems come too often.
+const ALARMS: &str = "alarms, alarmed_at";
 /// What changes at every step.
 const STEP: &str =
     "released_at, last_off_at, applied_fencing, in_flight, event_sequence, wake_at, revision, updated_at";
@@ -53,6 +55,7 @@ struct Groups {
     conditions: bool,
     suspension: bool,
     fencing: bool,
+    alarms: bool,
 }
 
 impl Groups {
@@ -67,6 +70,7 @@ impl Groups {
             conditions: any(has_other_conditions),
             suspension: any(|host, known| host.suspension != known.suspension),
             fencing: any(is_fenced_otherwise),
+            alarms: any(|host, known| host.alarms != known.alarms),
         }
     }
 
@@ -79,6 +83,7 @@ impl Groups {
             (self.conditions, CONDITIONS),
             (self.suspension, SUSPENSION),
             (self.fencing, FENCING),
+            (self.alarms, ALARMS),
             (true, STEP),
         ];
         let written = groups.into_iter().filter(|(is_written, _)| *is_written);
@@ -102,6 +107,9 @@ impl Groups {
         }
         if self.fencing {
             values.extend(fencing(host));
+        }
+        if self.alarms {
+            values.extend(alarms(host));
         }
         values.extend(step(host, write.wake_at));
         values
@@ -198,6 +206,11 @@ fn fencing(host: &Host) -> Vec<Value> {
     ]
 }
 
+fn alarms(host: &Host) -> Vec<Value> {
+    let known = &host.alarms;
+    args![(!known.is_none()).then(|| Value::document(known)), known.since()]
+}
+
 /// One of the proofs that have made the host FENCED. A fence without any is refused by the schema.
 fn fenced_proof(fence: &Fence) -> Option<ProofKind> {
     let won: SufficientSet = fence.proofs.iter().map(|proof| proof.kind).collect();
@@ -229,6 +242,7 @@ mod tests {
             conditions: bits & 4 > 0,
             suspension: bits & 8 > 0,
             fencing: bits & 16 > 0,
+            alarms: bits & 32 > 0,
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{DbError, Tx};
 table! {
     pub "hosts":
     id, name, segment_id, backend, cloud, known_as, host_type, zone, labels, parameters, sources, failure_state,
-    failure_source, failure_observed_at, failure_since, conditions, suspension, flapping, braked_at, kdump, generation, fence, is_silence_answered,
+    failure_source, failure_observed_at, failure_since, conditions, suspension, flapping, alarms, braked_at, kdump, generation, fence, is_silence_answered,
     released_at, last_off_at, applied_fencing, in_flight, event_sequence, revision, created_at, updated_at,
 }
 
@@ -46,6 +46,7 @@ pub(crate) fn read(row: &Row) -> Result<Host, DbError> {
         conditions: row.opt_document(column::conditions)?.unwrap_or_default(),
         suspension: row.opt_document(column::suspension)?,
         flapping: row.opt_document(column::flapping)?.unwrap_or_default(),
+        alarms: row.opt_document(column::alarms)?.unwrap_or_default(),
         braked_at: row.opt_time(column::braked_at)?,
         kdump: row.opt_document(column::kdump)?,
         generation: row.generation(column::generation)?,

@@ -36,6 +36,7 @@ mod permits;
 mod placing;
 mod plans;
 mod postgres;
+mod problems;
 mod retention;
 mod row;
 mod run;
@@ -107,6 +108,10 @@ pub use past_operations::{last_evacuation_of_host, newest_operations, newest_ope
 pub use permits::NewPermit;
 pub use placing::{PlacingRow, hosts_to_place};
 pub use plans::{configuration_revision, delete_plan, insert_plan, list_plans, plan, plan_for, update_plan};
+pub use problems::{
+    ProblemCounts, ProblemTest, TroubledHost, events_kept_since, problems_of_all, problems_of_host,
+    troubled_hosts,
+};
 pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::Run;
 pub use schema::{SchemaState, migrate, newest_schema, schema_state};
@@ -120,6 +125,6 @@ pub use subscriptions::{
     hold_subscription, insert_subscription, keep_subscription, list_subscriptions, subscription,
     subscription_progress, update_subscription,
 };
-pub use survey::{SubscriptionState, Survey, survey};
+pub use survey::{SegmentSurvey, SubscriptionState, Survey, survey};
 pub use suspensions::{Suspended, SuspendedOne, set_segment_suspension, set_suspension_of_all, suspensions};
 pub use wanted::Test;

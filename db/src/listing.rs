@@ -59,6 +59,8 @@ pub enum Values {
     Times,
     /// Ids.
     Ids,
+    /// `true` or `false`: whether the column has a value.
+    Flag,
 }
 
 /// A value of a filter.
@@ -133,6 +135,11 @@ pub(crate) fn words<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Vec<&'st
     all.iter().map(|&it| word(it)).collect()
 }
 
+/// How a flag is written in a query.
+fn word(flag: bool) -> &'static str {
+    if flag { "true" } else { "false" }
+}
+
 impl Filter {
     pub(crate) const fn new(
         name: &'static str,
@@ -173,6 +180,12 @@ impl Filter {
                     word.copied().unwrap_or_default()
                 };
                 wanted.test_word(self.column, &test.map(known));
+            }
+            Values::Flag => {
+                let has = [true, false]
+                    .into_iter()
+                    .filter(|has| test.takes(&Asked::from(word(*has))));
+                wanted.has_value(self.column, &has.collect::<Vec<_>>());
             }
             Values::Names | Values::Rows(_) | Values::Numbers | Values::Times | Values::Ids => {
                 wanted.test(self.column, std::slice::from_ref(test));

@@ -1,7 +1,9 @@
 //! What the whole installation looks like at one moment, in numbers, for those who watch it.
 
-use ringfence_core::{Sights, Timestamp};
+use ringfence_core::{SegmentId, Sights, Timestamp};
+use sqlx::AssertSqlSafe;
 
+use crate::row::Row;
 use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
 use crate::{DbError, Suspended};
@@ -33,9 +35,23 @@ pub struct Survey {
     pub suspensions: Suspended,
     /// What the sources hear, where a segment wants that counted.
     pub sights: Sights,
+    /// Segments, the first 100 by name, and all others together, if there are any.
+    pub segments: Vec<SegmentSurvey>,
+}
+
+/// Numbers of the hosts of a segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SegmentSurvey {
+    /// Its id and name; `None`: of all that are not named.
+    pub named: Option<(SegmentId, String)>,
     /// Hosts in quarantine.
     pub quarantined: u64,
+    /// Hosts with an alarm that stands.
+    pub alarmed: u64,
 }
+
+/// More segments are not told apart.
+const MOST_SEGMENTS: u32 = 100;
 
 /// More suspensions of one kind are not counted.
 const MOST_SUSPENSIONS: u32 = 1_000;
@@ -70,7 +86,7 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         event_sinks: event_sinks(run).await?,
         suspensions: crate::suspensions(run, MOST_SUSPENSIONS).await?,
         sights: sights(run).await?,
-        quarantined: quarantined(run).await?,
+        segments: segments(run).await?,
     })
 }
 
@@ -144,10 +160,30 @@ async fn undelivered_since(run: &mut impl Run) -> Result<Option<Timestamp>, DbEr
     row.map(|row| row.time("occurred_at")).transpose()
 }
 
-async fn quarantined(run: &mut impl Run) -> Result<u64, DbError> {
-    let sql = "SELECT COUNT(*) AS hosts FROM hosts WHERE quarantined_at IS NOT NULL";
-    let row = fetch_optional(run, sql, args![]).await?;
-    row.map_or(Ok(0), |row| row.count("hosts"))
+async fn segments(run: &mut impl Run) -> Result<Vec<SegmentSurvey>, DbError> {
+    let sql = format!("SELECT id, name FROM segments ORDER BY name LIMIT {MOST_SEGMENTS}");
+    let rows = fetch_all(run, AssertSqlSafe(sql), args![]).await?;
+    let named = |row: &Row| {
+        Ok(SegmentSurvey {
+            named: Some((SegmentId(row.id("id")?), row.text("name")?)),
+            ..SegmentSurvey::default()
+        })
+    };
+    let mut segments = rows.iter().map(named).collect::<Result<Vec<_>, DbError>>()?;
+    let sql =
+        "SELECT segment_id, count(quarantined_at) AS quarantined, count(alarmed_at) AS alarmed FROM hosts
+               WHERE quarantined_at IS NOT NULL OR alarmed_at IS NOT NULL GROUP BY segment_id";
+    let mut others = SegmentSurvey::default();
+    for row in fetch_all(run, sql, args![]).await? {
+        let id = SegmentId(row.id("segment_id")?);
+        let is_it =
+            |segment: &&mut SegmentSurvey| segment.named.as_ref().is_some_and(|(known, _)| *known == id);
+        let segment = segments.iter_mut().find(is_it).unwrap_or(&mut others);
+        segment.quarantined += row.count("quarantined")?;
+        segment.alarmed += row.count("alarmed")?;
+    }
+    segments.extend((others != SegmentSurvey::default()).then_some(others));
+    Ok(segments)
 }
 
 async fn event_sinks(run: &mut impl Run) -> Result<Vec<(String, Option<Timestamp>)>, DbError> {

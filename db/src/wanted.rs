@@ -32,6 +32,18 @@ impl<T> Test<T> {
         matches!(self, Self::NoneOf(_))
     }
 
+    /// Whether a value without an order passes.
+    pub(crate) fn takes(&self, value: &T) -> bool
+    where
+        T: PartialEq,
+    {
+        match self {
+            Self::OneOf(values) => values.contains(value),
+            Self::NoneOf(values) => !values.contains(value),
+            Self::Below(_) | Self::AtMost(_) | Self::Above(_) | Self::AtLeast(_) => false,
+        }
+    }
+
     /// The test on something else.
     pub(crate) fn map<U>(&self, to: impl Fn(&T) -> U) -> Test<U> {
         match self {
@@ -134,6 +146,16 @@ impl Wanted {
         } else {
             self.is_one_of(column, words.len(), &list)
         });
+    }
+
+    /// Filters by whether a column has a value: it may (`true`), or may not, or either.
+    pub fn has_value(&mut self, column: &str, allowed: &[bool]) {
+        match allowed {
+            [] => self.add("1 = 0".to_owned()),
+            [true] => self.add(format!("{column} IS NOT NULL")),
+            [false] => self.add(format!("{column} IS NULL")),
+            _ => {}
+        }
     }
 
     /// The arguments of an `IN`.

@@ -198,6 +198,8 @@ fn tell(event: &Event, said: Option<OperationId>, by: &Context) {
         | EventKind::HostCondition
         | EventKind::HostQuarantined
         | EventKind::HostQuarantineEnded
+        | EventKind::HostAlarmBegan
+        | EventKind::HostAlarmEnded
         | EventKind::HostKdumpBegan
         | EventKind::HostKdumpEnded
         | EventKind::HostSuspended
@@ -234,6 +236,8 @@ fn words(kind: EventKind) -> &'static str {
             "the host was fenced too often lately, and is taken back by a person alone"
         }
         EventKind::HostQuarantineEnded => "the host's quarantine is over",
+        EventKind::HostAlarmBegan => "a problem of the host comes too often",
+        EventKind::HostAlarmEnded => "the problem of the host does not come too often any more",
         EventKind::HostKdumpBegan => "the host writes a crash dump",
         EventKind::HostKdumpEnded => "the host writes its crash dump no more",
         EventKind::HostSuspended => "the host is suspended",

@@ -207,6 +207,8 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
             let note = format!("by {}: {}", text("by"), text("reason"));
             (false, "QuarantineEnded".to_owned(), note)
         }
+        EventKind::HostAlarmBegan => (true, "AlarmBegan".to_owned(), alarm(data)),
+        EventKind::HostAlarmEnded => (false, "AlarmEnded".to_owned(), alarm(data)),
         EventKind::HostKdumpBegan => (
             true,
             "KdumpBegan".to_owned(),
@@ -254,6 +256,16 @@ fn event(kind: EventKind, data: &Value) -> Option<Told> {
         reason,
         note: cut_bytes(&note, NOTE),
     })
+}
+
+/// What comes too often, or did.
+fn alarm(data: &Value) -> String {
+    let problem = data["condition"].as_str().or(data["problem"].as_str());
+    let [count, times, within_s] = ["count", "times", "within_s"].map(|field| &data[field]);
+    format!(
+        "{}: {count} times within {within_s} s; the alarm is for {times}",
+        problem.unwrap_or("?")
+    )
 }
 
 #[cfg(test)]

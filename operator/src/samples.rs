@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, Attempt, AttemptBy, AttemptStatus, Backend, Conditions, EvacuationWork, FailureState, Fence,
-    FenceWork, Flapping, Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus,
+    Alarms, Applied, Attempt, AttemptBy, AttemptStatus, Backend, Conditions, EvacuationWork, FailureState,
+    Fence, FenceWork, Flapping, Generation, Host, HostId, MethodId, Operation, OperationId, OperationStatus,
     Outcome, RejoinWork, SegmentId, SegmentPolicy, Sources, Stage, Task, Timestamp, Work,
     default_sufficient_sets,
 };
@@ -43,6 +43,7 @@ pub(crate) fn host(fenced: bool) -> Host {
         conditions: Conditions::default(),
         suspension: None,
         flapping: Flapping::default(),
+        alarms: Alarms::default(),
         braked_at: None,
         kdump: None,
         is_silence_answered: true,

@@ -26,6 +26,7 @@ mod metrics;
 mod openstack;
 mod own_driver;
 mod pacemaker;
+mod problems;
 mod processes;
 mod queries;
 mod real_hosts;

@@ -61,7 +61,7 @@ async fn a_source_that_loses_most_of_its_hosts_has_none_fenced_until_it_hears_th
 async fn bad_sights_are_refused(ground: Ground) {
     let stack = Stack::start(ground).await;
     let sight = json!({ "at_most_percent": 100, "quiet_s": 9 });
-    let refused = stack.client.set_default_policy(policy(&sight)).await.ok(422);
+    let refused = stack.client.set_default_policy(policy(&sight)).await.ok(400);
     let problems = refused["errors"].to_string();
     for problem in [
         "policy.fencing.sight.at_most_percent",

@@ -97,6 +97,7 @@ pub fn host() -> Host {
         conditions: Conditions::default(),
         suspension: None,
         flapping: Flapping::default(),
+        alarms: Alarms::default(),
         braked_at: None,
         kdump: None,
         is_silence_answered: false,

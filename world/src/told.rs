@@ -76,6 +76,8 @@ fn particulars(event: &Event) -> String {
         | EventKind::HostUpdated
         | EventKind::HostDeleted
         | EventKind::HostQuarantined
+        | EventKind::HostAlarmBegan
+        | EventKind::HostAlarmEnded
         | EventKind::HostKdumpBegan
         | EventKind::HostKdumpEnded
         | EventKind::SubscriptionDisabled => String::new(),

@@ -27,6 +27,7 @@ pub(crate) mod metrics;
 pub(crate) mod nova;
 pub(crate) mod operations;
 pub(crate) mod plans;
+pub(crate) mod problems;
 pub(crate) mod reason;
 pub(crate) mod rejoin;
 pub(crate) mod root;
@@ -124,6 +125,8 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
                 .route(web::delete().to(suspensions::resume_host)),
         )
         .service(at("/hosts/{id}/explanation").route(web::get().to(explanation::explain)))
+        .service(at("/hosts/{id}/problems").route(web::get().to(problems::of_host)))
+        .service(at("/problems").route(web::get().to(problems::list)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
         .service(at("/operations").route(web::get().to(operations::list)))
         .service(at("/operations/{id}").route(web::get().to(operations::show)))

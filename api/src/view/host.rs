@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::problems::AlarmView;
 use super::suspension::SuspensionView;
 
 /// A host.
@@ -55,6 +56,9 @@ pub(crate) struct HostView {
     /// Since when it is taken back only where a rejoin is asked for, because it was fenced too often lately; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantined_at: Option<DateTime<Utc>>,
+    /// The alarms that stand: problems that come too often for its segment; absent where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<AlarmView>,
     /// The crash dump that it writes, as its kdump messages tell, or has written since its operation began; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kdump: Option<KdumpView>,
@@ -269,6 +273,7 @@ impl From<HostRow> for HostView {
             conditions: host.conditions.iter().map(ConditionView::from).collect(),
             suspension: host.suspension.clone().map(SuspensionView::from),
             quarantined_at: host.flapping.quarantined_at,
+            alarms: host.alarms.standing.iter().map(AlarmView::from).collect(),
             kdump: host.kdump.as_ref().map(KdumpView::from),
             fencing_state: host.fencing_state(),
             generation: host.generation.0,

@@ -10,6 +10,7 @@ pub(crate) mod method_check;
 pub(crate) mod moves;
 pub(crate) mod operation;
 pub(crate) mod plan;
+pub(crate) mod problems;
 pub(crate) mod safeguard;
 pub(crate) mod segment;
 mod shown;

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment, SegmentDraft,
-    SegmentPolicy, SightPolicy, Wanted,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment,
+    SegmentDraft, SegmentPolicy, SightPolicy, Wanted,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -66,6 +66,9 @@ pub(crate) struct PolicyView {
     /// What is done about conditions of hosts; at most 32.
     #[schema(value_type = Vec<ConditionRuleView>, max_items = 32)]
     pub conditions: Vec<ConditionRule>,
+    /// When it is told that a problem of a host comes too often; at most 16.
+    #[schema(value_type = Vec<AlarmRuleView>, max_items = 16)]
+    pub alarms: Vec<AlarmRule>,
     /// What is done with the workloads of a FENCED host.
     pub evacuation: EvacuationView,
 }
@@ -174,6 +177,24 @@ pub(crate) struct ConditionRuleView {
     action: String,
 }
 
+/// When it is told that a problem of a host comes too often.
+#[expect(dead_code, reason = "it describes AlarmRule")]
+#[derive(ToSchema)]
+pub(crate) struct AlarmRuleView {
+    /// failed: the host became UNREACHABLE; fenced: it became FENCED; returned: it was taken back; condition: a rule of conditions came to act
+    #[schema(pattern = "^(failed|fenced|returned|condition)$", example = "fenced")]
+    problem: String,
+    /// The name of the condition that is counted, one that a rule of conditions has; absent: any. With the problem condition alone.
+    #[schema(min_length = 1, max_length = 316)]
+    condition: Option<String>,
+    /// How often it has to come; 1 to 32.
+    #[schema(minimum = 1, maximum = 32, example = 3)]
+    times: u32,
+    /// Seconds within which it has to; 60 to 2592000.
+    #[schema(minimum = 60, maximum = 2_592_000, example = 86_400)]
+    within_s: u32,
+}
+
 /// Which workloads of a FENCED host are started elsewhere, in which order, and how.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -214,7 +235,7 @@ shown! { EvacuationPolicy, EvacuationView:
 
 shown! { SegmentPolicy, PolicyView:
     self_fencing_timeout_s, settle_s, restarts, restart_delay_s, auto_rejoin, rejoin_wait_s, workloads_zone,
-    quarantine, heartbeats, fencing, conditions, evacuation,
+    quarantine, heartbeats, fencing, conditions, alarms, evacuation,
 }
 
 impl From<Segment> for SegmentView {

@@ -35,6 +35,8 @@ pub struct Host {
     pub conditions: Vec<Condition>,
     pub suspension: Option<Suspension>,
     pub quarantined_at: Option<Timestamp>,
+    #[serde(default)]
+    pub alarms: Vec<Alarm>,
     pub kdump: Option<Kdump>,
     pub fencing_state: String,
     pub generation: u32,
@@ -440,6 +442,8 @@ pub struct Policy {
     #[serde(default)]
     pub conditions: Vec<ConditionRule>,
     #[serde(default)]
+    pub alarms: Vec<AlarmRule>,
+    #[serde(default)]
     pub evacuation: Evacuation,
 }
 
@@ -507,6 +511,58 @@ pub struct ConditionRule {
     pub status: String,
     pub for_s: u32,
     pub action: String,
+}
+
+/// When it is told that a problem of a host comes too often.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AlarmRule {
+    pub problem: String,
+    pub condition: Option<String>,
+    pub times: u32,
+    pub within_s: u32,
+}
+
+/// An alarm that stands.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Alarm {
+    pub problem: String,
+    pub condition: Option<String>,
+    pub times: u32,
+    pub within_s: u32,
+    pub since: Timestamp,
+}
+
+/// How often each problem came.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ProblemCounts {
+    pub failed: u64,
+    pub fenced: u64,
+    pub returned: u64,
+    pub conditions: BTreeMap<String, u64>,
+}
+
+/// The problems of a host.
+#[derive(Clone, Debug, Deserialize)]
+pub struct HostProblems {
+    pub host: String,
+    pub segment: String,
+    pub counted_since: Timestamp,
+    #[serde(flatten)]
+    pub counts: ProblemCounts,
+    pub alarms: Vec<Alarm>,
+    pub quarantined_at: Option<Timestamp>,
+}
+
+/// A host in the list of those with problems.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TroubledHost {
+    pub host_id: String,
+    pub host: String,
+    pub segment: String,
+    #[serde(flatten)]
+    pub counts: ProblemCounts,
+    pub quarantined_at: Option<Timestamp>,
+    pub alarmed_at: Option<Timestamp>,
 }
 
 /// What happens to the workloads of a FENCED host.

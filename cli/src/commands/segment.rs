@@ -23,7 +23,7 @@ use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{ConditionRule, Policy, Quarantine, Segment, Sight};
+use crate::client::view::{AlarmRule, ConditionRule, Policy, Quarantine, Segment, Sight};
 use crate::error::CliError;
 use crate::output::{Details, Screen, Table};
 
@@ -111,6 +111,10 @@ pub struct SegmentFields {
     /// repeated, and replaces all rules for conditions; none: removes all rules
     #[arg(long, value_name = "NAME=ACTION[,KEY=VALUE]|none")]
     condition: Vec<String>,
+    /// When it is told that a problem of a host comes too often, as in fenced,times=2,within_s=86400, failed,times=5,within_s=3600 or
+    /// condition=KernelDeadlock,times=3,within_s=3600; may be repeated, and replaces all alarms; none: removes all alarms
+    #[arg(long, value_name = "PROBLEM[=CONDITION],times=N,within_s=SECONDS|none")]
+    alarm: Vec<String>,
     /// How the workloads of a FENCED host are evacuated, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     evacuation: Vec<String>,
@@ -129,7 +133,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "quarantine", "rejoin_wait_s", "workloads_zone",
-    "heartbeats", "fencing", "sight", "group", "condition", "evacuation",
+    "heartbeats", "fencing", "sight", "group", "condition", "alarm", "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -248,6 +252,29 @@ fn condition_rule(text: &str) -> Result<Value, CliError> {
     Ok(rule.into())
 }
 
+/// The rules for alarms: all of them.
+fn alarm_rules(texts: &[String]) -> Result<Vec<Value>, CliError> {
+    let rules = texts.iter().filter(|text| text.as_str() != "none");
+    rules.map(|text| alarm_rule(text)).collect()
+}
+
+fn alarm_rule(text: &str) -> Result<Value, CliError> {
+    let mut words = text.split(',');
+    let what = words.next().unwrap_or_default().trim();
+    let (problem, condition) = match what.split_once('=') {
+        Some((problem, condition)) => (problem, Some(condition)),
+        None => (what, None),
+    };
+    let mut rule = Map::new();
+    put(&mut rule, "problem", Some(problem));
+    put(&mut rule, "condition", condition);
+    for word in words {
+        let (key, value) = group_field(word)?;
+        rule.insert(key, value);
+    }
+    Ok(rule.into())
+}
+
 /// The rules for groups: all of them.
 fn group_rules(texts: &[String]) -> Result<Vec<Value>, CliError> {
     let rules = texts.iter().filter(|text| text.as_str() != "none");
@@ -321,6 +348,9 @@ impl SegmentFields {
         }
         if !self.condition.is_empty() {
             policy.insert("conditions".to_owned(), condition_rules(&self.condition)?.into());
+        }
+        if !self.alarm.is_empty() {
+            policy.insert("alarms".to_owned(), alarm_rules(&self.alarm)?.into());
         }
         let evacuation = self.evacuation.iter().map(|text| evacuation_field(text));
         let evacuation = evacuation.collect::<Result<Map<String, Value>, CliError>>()?;
@@ -419,6 +449,17 @@ fn condition_line(rule: &ConditionRule) -> String {
     format!("{} {}{for_s}: {}", rule.condition, rule.status, rule.action)
 }
 
+fn alarm_rule_line(rule: &AlarmRule) -> String {
+    let AlarmRule {
+        problem,
+        condition,
+        times,
+        within_s,
+    } = rule;
+    let what = condition.as_ref().unwrap_or(problem);
+    format!("{what} {times} times within {within_s} s")
+}
+
 fn evacuation(policy: &Policy) -> String {
     let evacuation = &policy.evacuation;
     let begins = if evacuation.automatic {
@@ -480,6 +521,9 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
     for rule in &policy.conditions {
         details = details.with("condition", condition_line(rule));
     }
+    for rule in &policy.alarms {
+        details = details.with("alarm", alarm_rule_line(rule));
+    }
     screen.details(
         details
             .with("evacuation", evacuation(policy))
@@ -519,12 +563,18 @@ mod tests {
                 "label=7,majority=true".to_owned(),
             ],
             condition: vec!["KernelDeadlock=fence,for_s=120,status=True".to_owned()],
+            alarm: vec![
+                "fenced,times=2,within_s=86400".to_owned(),
+                "condition=KernelDeadlock,times=3,within_s=3600".to_owned(),
+            ],
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true, "heartbeats": ["lease", "nfs"],
                 "fencing": {"automatic": true, "at_most": 8, "at_once": null, "sight": {"at_most_percent": 50, "quiet_s": 60}, "groups": [{"label": "rack", "at_once": 1}, {"label": "7", "majority": true}]},
-                "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}], "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
+                "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}],
+                "alarms": [{"problem": "fenced", "times": 2, "within_s": 86400}, {"problem": "condition", "condition": "KernelDeadlock", "times": 3, "within_s": 3600}],
+                "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }

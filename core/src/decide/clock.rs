@@ -36,6 +36,7 @@ fn adjust_host(host: &mut Host, set_at: Option<Timestamp>, now: Timestamp) {
     host.sources.adjust(now);
     host.conditions.adjust(now);
     host.flapping.adjust(now);
+    host.alarms.adjust(now);
     host.kdump.iter_mut().for_each(|kdump| kdump.adjust(now));
     host.braked_at = host.braked_at.map(|at| at.min(now));
     host.released_at = host.released_at.map(|at| at.min(now + CLOCKS_APART));

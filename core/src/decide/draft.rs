@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::platform::platform_of;
 use crate::{
-    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation, HostState,
-    Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply, TaskStatus, Timestamp,
-    Undoing, Work,
+    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
+    HostProblem, HostState, Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply,
+    TaskStatus, Timestamp, Undoing, Work,
 };
 
 /// The state as far as it has been worked out, and what goes with it.
@@ -67,6 +67,15 @@ impl Draft {
 
     pub fn event(&mut self, kind: EventKind, data: Value) {
         self.effects.push(Effect::Event(Event { kind, data }));
+    }
+
+    /// The problems that its events tell.
+    pub fn problems(&self) -> impl Iterator<Item = (HostProblem, Option<&str>)> {
+        let events = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Event(event) => Some(event),
+            Effect::Dispatch(_) | Effect::Note(_) => None,
+        });
+        events.filter_map(Event::problem)
     }
 
     pub fn note(&mut self, action: &'static str, detail: Value) {

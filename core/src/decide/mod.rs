@@ -3,6 +3,7 @@
 //! Each input has a file of its own; [`advance`] then does what time and the input have made due.
 
 mod advance;
+mod alarms;
 mod auto_fence;
 mod cancel;
 mod claim;
@@ -73,6 +74,7 @@ pub fn decide(state: &HostState, input: Input, now: Timestamp) -> Result<Decisio
     let answer = answer(&mut draft, input)?;
     advance::advance(&mut draft);
     kdump::look(&mut draft);
+    alarms::look(&mut draft);
     Ok(draft.into_decision(answer))
 }
 

@@ -106,6 +106,9 @@ CREATE TABLE hosts (
     -- How often it was fenced lately, and since when it is in quarantine.
     flapping text CHECK (flapping <> ''),
     quarantined_at timestamptz,
+    -- Which of its problems come too often, and since when one does.
+    alarms text CHECK (alarms <> ''),
+    alarmed_at timestamptz,
     -- When the storm brake last held a fence of it.
     braked_at timestamptz,
     -- The crash dump that it writes.
@@ -144,6 +147,7 @@ CREATE INDEX hosts_by_created_at ON hosts (created_at, id);
 CREATE INDEX hosts_by_updated_at ON hosts (updated_at, id);
 -- The few of which something is wrong, among the many that are well.
 CREATE INDEX hosts_quarantined_by_name ON hosts (name) WHERE quarantined_at IS NOT NULL;
+CREATE INDEX hosts_alarmed_by_name ON hosts (name) WHERE alarmed_at IS NOT NULL;
 CREATE INDEX hosts_suspended_by_name ON hosts (name) WHERE suspension IS NOT NULL;
 CREATE INDEX hosts_fenced_by_name ON hosts (name) WHERE fencing_state = 'FENCED';
 CREATE INDEX hosts_unreachable_by_name ON hosts (name) WHERE failure_state = 'UNREACHABLE';
@@ -219,6 +223,8 @@ CREATE TABLE events (
     segment_id uuid,
     host_sequence bigint CHECK (host_sequence >= 1),
     kind text NOT NULL,
+    -- What is counted of it, if anything is.
+    problem text CHECK (problem IN ('failed', 'fenced', 'returned', 'condition')),
     generation bigint,
     occurred_at timestamptz NOT NULL,
     data jsonb NOT NULL,
@@ -241,6 +247,9 @@ CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
 
 -- How a segment's hosts have changed.
 CREATE INDEX changes_by_segment ON events (segment_id, occurred_at) WHERE kind = 'host.failure_state';
+-- What has happened to a host, and which hosts it has happened to.
+CREATE INDEX problems_by_host ON events (host_id, occurred_at) WHERE problem IS NOT NULL;
+CREATE INDEX problems_by_time ON events (occurred_at, segment_id, host_id, problem) WHERE problem IS NOT NULL;
 
 CREATE INDEX events_without_sequence ON events (position) WHERE sequence IS NULL;
 

@@ -386,6 +386,7 @@ async fn every_declared_filter_and_order_can_be_used(rig: &Rig) {
         Values::Numbers => 3.into(),
         Values::Times => at(3).into(),
         Values::Ids => Asked::Id(Uuid::nil()),
+        Values::Flag => Asked::from("true"),
     };
     let tests = |asked: Asked| [Test::is(asked.clone()), Test::NoneOf(vec![asked.clone(), asked])];
     let mut reader = rig.db.reader();

@@ -24,6 +24,7 @@ mod outbox;
 mod past_operations;
 mod permits;
 mod placing;
+mod problems;
 mod promises;
 mod quiet_time;
 mod retention;

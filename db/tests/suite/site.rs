@@ -52,6 +52,7 @@ pub fn host(name: &str, segment: &Segment) -> Host {
         conditions: Conditions::default(),
         suspension: None,
         flapping: ringfence_core::Flapping::default(),
+        alarms: ringfence_core::Alarms::default(),
         braked_at: None,
         kdump: None,
         generation: Generation(0),

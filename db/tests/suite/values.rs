@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
-    Applied, AppliedFencing, AttemptId, Backend, ConditionAction, Ended, FailureState, FencingKind,
-    FrozenMethod, Generation, Host, InFlight, Kdump, MethodId, MethodTimes, Operation, PlatformHost, Proof,
-    ProofKind, RejoinWork, Resource, Sources, Undoing, Work,
+    Alarms, Applied, AppliedFencing, AttemptId, Backend, ConditionAction, CountedProblem, Ended,
+    FailureState, FencingKind, FrozenMethod, Generation, Host, HostProblem, InFlight, Kdump, MethodId,
+    MethodTimes, Operation, PlatformHost, Proof, ProofKind, RejoinWork, Resource, Sources, Undoing, Work,
 };
 use ringfence_db::{
     Changes, append_events, events_after, host_row, insert_host, insert_segment, load_state, lock_host,
@@ -40,7 +40,7 @@ crate::stories!(values:
 async fn all_changed_columns_of_a_host_are_written(rig: &Rig) {
     let (_, host) = one_host(&rig.db).await;
     let all = everything(&host);
-    let changed: [fn(&mut Host, &Host); 5] = [
+    let changed: [fn(&mut Host, &Host); 6] = [
         |host, all| {
             host.backend = all.backend;
             host.host_type.clone_from(&all.host_type);
@@ -55,6 +55,7 @@ async fn all_changed_columns_of_a_host_are_written(rig: &Rig) {
             host.sources.clone_from(&all.sources);
         },
         |host, all| host.conditions.clone_from(&all.conditions),
+        |host, all| host.alarms.clone_from(&all.alarms),
         |host, all| {
             host.generation = all.generation;
             host.is_silence_answered = all.is_silence_answered;
@@ -115,6 +116,14 @@ fn everything(host: &Host) -> Host {
         failure_since: Some(at(3)),
         sources: sources(),
         conditions: sick(3, u32::MAX, ConditionAction::Fence),
+        alarms: Alarms {
+            counted: vec![CountedProblem {
+                problem: HostProblem::Condition,
+                condition: Some("KernelDeadlock".to_owned()),
+                at: vec![at(1), at(2)],
+            }],
+            standing: Vec::new(),
+        },
         generation: Generation(u32::MAX),
         is_silence_answered: true,
         released_at: Some(at(5)),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    Applied, Backend, Conditions, EventKind, FailureState, Flapping, Generation, Host, HostDescription,
-    HostId, HostState, Labels, Parameters, Problems, Segment, SegmentId, Sources, Timestamp, may_change,
-    may_remove, may_remove_departed, validate_host,
+    Alarms, Applied, Backend, Conditions, EventKind, FailureState, Flapping, Generation, Host,
+    HostDescription, HostId, HostState, Labels, Parameters, Problems, Segment, SegmentId, Sources, Timestamp,
+    may_change, may_remove, may_remove_departed, validate_host,
 };
 use ringfence_db::{AuditEntry, DbError, EventHost, HostWrite, NewEvent, Tx};
 use serde_json::{Value, json};
@@ -141,6 +141,7 @@ impl HostDraft {
             conditions: Conditions::default(),
             suspension: None,
             flapping: Flapping::default(),
+            alarms: Alarms::default(),
             braked_at: None,
             kdump: None,
             is_silence_answered: false,

@@ -77,6 +77,8 @@ fn priority(kind: EventKind) -> &'static str {
         | EventKind::HostCondition
         | EventKind::HostQuarantined
         | EventKind::HostQuarantineEnded
+        | EventKind::HostAlarmBegan
+        | EventKind::HostAlarmEnded
         | EventKind::HostKdumpBegan
         | EventKind::HostKdumpEnded
         | EventKind::HostSuspended

@@ -1,12 +1,14 @@
 //! What an engine counts. Nothing is global: each engine has its own numbers, and each process its own registry.
 //!
-//! Labels take words of ours only, never a name that a user gave: the number of series has a bound.
+//! Labels take words of ours only: the number of series has a bound. Names that a user gave are labels of what is counted by segment and condition, where they
+//! are bounded by themselves.
 
 mod behind;
 mod dead_letters;
 mod exposition;
 mod gates;
 mod moved;
+mod problems;
 mod survey;
 
 use std::time::Duration;
@@ -26,6 +28,7 @@ use crate::log::answer_name;
 pub use exposition::{Exposition, METRICS_CONTENT_TYPE};
 pub(crate) use gates::PlatformGates;
 pub(crate) use moved::Moved;
+pub(crate) use problems::ProblemCounters;
 pub(crate) use survey::Gauges;
 
 /// Registers numbers, each under its name and with what it says.
@@ -82,6 +85,7 @@ pub(crate) struct Metrics {
     failure_state_seconds: Histograms<1>,
     fencing_state_seconds: Histograms<1>,
     pub gauges: Gauges,
+    pub problems: ProblemCounters,
     pub platform_gates: PlatformGates,
     drivers: Catalogue,
 }
@@ -110,6 +114,7 @@ impl Metrics {
             failure_state_seconds: Family::new_with_constructor(lasting),
             fencing_state_seconds: Family::new_with_constructor(lasting),
             gauges: Gauges::new(drivers),
+            problems: ProblemCounters::default(),
             platform_gates: PlatformGates::default(),
             drivers: drivers.clone(),
         };
@@ -166,6 +171,7 @@ impl Metrics {
                 "Rows that were removed because they were old, by what they were (events, operations, audit, deliveries)";
         }
         self.gauges.register(registry);
+        self.problems.register(registry);
         self.platform_gates.register(registry);
     }
 

@@ -1,8 +1,8 @@
 //! What a decision has moved, to be counted once it is committed.
 
 use ringfence_core::{
-    AttemptId, AttemptStatus, Backend, Decision, Effect, EventKind, Fence, HostState, Operation, Proof,
-    Timestamp,
+    AttemptId, AttemptStatus, Backend, Decision, Effect, Event, EventKind, Fence, HostProblem, HostState,
+    Operation, Proof, SegmentId, Timestamp,
 };
 
 use super::Metrics;
@@ -36,6 +36,15 @@ enum Ended {
     Fenced {
         after_s: f64,
     },
+    Problem {
+        segment: SegmentId,
+        problem: HostProblem,
+        condition: Option<String>,
+    },
+    Alarm {
+        segment: SegmentId,
+        problem: HostProblem,
+    },
 }
 
 /// Everything that a decision has ended.
@@ -52,17 +61,32 @@ impl Moved {
             }
         }
         compare_hosts(before, &decision.state, now, &mut ended);
-        let is_left_off =
-            |effect: &&Effect| matches!(effect, Effect::Event(event) if event.kind == EventKind::HostLeftOff);
-        ended.extend(
-            decision
-                .effects
-                .iter()
-                .filter(is_left_off)
-                .map(|_| Ended::LeftOff),
-        );
+        let events = decision.effects.iter().filter_map(|effect| match effect {
+            Effect::Event(event) => Some(event),
+            Effect::Dispatch(_) | Effect::Note(_) => None,
+        });
+        let segment = before.host.segment_id;
+        ended.extend(events.filter_map(|event| told(event, segment)));
         Self(ended)
     }
+}
+
+/// What an event tells of what is counted.
+fn told(event: &Event, segment: SegmentId) -> Option<Ended> {
+    if let Some((problem, condition)) = event.problem() {
+        let condition = condition.map(str::to_owned);
+        return Some(Ended::Problem {
+            segment,
+            problem,
+            condition,
+        });
+    }
+    if event.kind == EventKind::HostLeftOff {
+        return Some(Ended::LeftOff);
+    }
+    let problem = event.data.get("problem").and_then(|word| word.as_str());
+    let problem = problem.filter(|_| event.kind == EventKind::HostAlarmBegan)?;
+    HostProblem::from_word(problem).map(|problem| Ended::Alarm { segment, problem })
 }
 
 fn compare(
@@ -208,6 +232,12 @@ impl Metrics {
                     .get_or_create(&[("state", state)])
                     .observe(after_s);
             }
+            Ended::Problem {
+                segment,
+                problem,
+                ref condition,
+            } => self.problems.count(segment, problem, condition.as_deref()),
+            Ended::Alarm { segment, problem } => self.problems.count_alarm(segment, problem),
             Ended::Fenced { after_s } => {
                 self.fencing_state_seconds
                     .get_or_create(&[("state", "FENCED")])

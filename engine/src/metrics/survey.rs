@@ -44,7 +44,6 @@ pub(crate) struct Gauges {
     outbox_age: Seconds,
     feed_lag: Count,
     failing_checks: Family<Words<1>, Gauge>,
-    quarantined: Family<Words<0>, Gauge>,
     suspensions: Family<Words<1>, Gauge>,
     source_hosts: Family<BySource, Gauge>,
     source_heard_hosts: Family<BySource, Gauge>,
@@ -80,7 +79,6 @@ impl Gauges {
             self.feed_lag => "event_feed_lag_events",
                 "Events that are numbered and that this process has not passed on to its listeners yet";
             self.failing_checks => "method_checks_failing", "Methods' devices whose last health check was not answered well, by driver";
-            self.quarantined => "quarantined_hosts", "Hosts that were fenced too often lately, and are taken back by a person alone";
             self.source_hosts => "source_hosts", "Hosts on which a source has reported, without those that are FENCED or being fenced";
             self.source_heard_hosts => "source_heard_hosts", "Hosts of these of which the source has said UP lately";
             self.suspensions => "suspensions", "Suspensions that are in force, by what is suspended";
@@ -133,7 +131,6 @@ impl Gauges {
             let failing = counted.map_or(0, |(_, failing)| *failing);
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
-        set(&self.quarantined, &[], survey.quarantined);
         self.show_sights(&survey.sights);
         self.show_suspensions(&survey.suspensions, now);
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
@@ -179,7 +176,6 @@ impl Gauges {
         self.outbox_rows.clear();
         self.feed_lag.clear();
         self.failing_checks.clear();
-        self.quarantined.clear();
         self.source_hosts.clear();
         self.source_heard_hosts.clear();
         self.suspensions.clear();
@@ -206,13 +202,21 @@ pub(crate) async fn look(engine: &Engine) {
         return;
     }
     let mut reader = engine.0.db.reader();
-    match timeout(PATIENCE, ringfence_db::survey(&mut reader)).await {
-        Ok(Ok(survey)) => gauges.show(&survey, engine.0.clock.now(), engine.0.feed.read_up_to()),
+    let survey = match timeout(PATIENCE, ringfence_db::survey(&mut reader)).await {
+        Ok(Ok(survey)) => Some(survey),
         Ok(Err(error)) => {
             tracing::debug!(error = %error_chain(&error), "the database could not be read for the metrics");
-            gauges.forget();
+            None
         }
-        Err(_) => gauges.forget(),
+        Err(_) => None,
+    };
+    let problems = &engine.0.metrics.problems;
+    if let Some(survey) = survey {
+        gauges.show(&survey, engine.0.clock.now(), engine.0.feed.read_up_to());
+        problems.show(&survey.segments);
+    } else {
+        gauges.forget();
+        problems.forget();
     }
     gauges.letters.look(engine.0.bus.dead_letter_box()).await;
 }

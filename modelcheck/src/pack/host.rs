@@ -29,6 +29,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         suspension: _,
         // No world has a rule for it.
         flapping: _,
+        alarms: _,
         braked_at: _,
         // No world sends its messages.
         kdump: _,

@@ -26,6 +26,21 @@ async fn bad_queries_are_refused(ground: Ground) {
             &["fencing_state", "fenced", "FENCED"],
         ),
         ("/hosts?colour=red", &["colour"]),
+        (
+            "/hosts?quarantined=yes",
+            &["quarantined", "yes", "true, false is allowed"],
+        ),
+        ("/problems?window_s=59", &["window_s", "59", "60 to 2592000"]),
+        (
+            "/problems?problem=broken",
+            &["problem", "broken", "failed, fenced, returned, condition"],
+        ),
+        ("/problems?marker=h1", &["marker", "h1"]),
+        (
+            "/problems?marker=0d1b5d2e-7a2f-4f6e-9a52-0f5f3a1d2c3b",
+            &["marker", "no such host"],
+        ),
+        ("/problems?limit=0", &["limit", "0", "1000"]),
         ("/operations?status=done", &["status", "done", "needs_operator"]),
         ("/operations/7", &["id", "7", "UUID"]),
         ("/events?after=-1", &["after", "-1"]),

@@ -125,6 +125,9 @@ async fn names_of_all_metrics() -> BTreeSet<String> {
     let mut stack = Stack::start(Ground::Standalone).await;
     stack.plan(power_plan()).await;
     // A metric without a value yet is not served.
+    let sight = json!({ "at_most_percent": 50, "quiet_s": 60 });
+    let policy = json!({ "fencing": { "sight": sight } });
+    stack.client.set_default_policy(policy).await.ok(200);
     stack.hang("h1").await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_settled(&operation).await;
@@ -132,6 +135,7 @@ async fn names_of_all_metrics() -> BTreeSet<String> {
     stack.client.put("/suspension", suspension).await.ok(200);
     forge(&stack, Queue::Results).await;
     until(&stack, |numbers| numbers.has("ringfence_dead_letters")).await;
+    until(&stack, |numbers| numbers.has("ringfence_source_hosts")).await;
     let (engine, running) = &mut stack.engines[0];
     let nowhere = exchange_at("amqp://127.0.0.1:1/%2f", "events".to_owned());
     running.as_mut().unwrap().tell(engine, nowhere);

@@ -239,6 +239,7 @@ fn policy(theme: Theme, rng: &mut SmallRng, settle_s: u32) -> SegmentPolicy {
         quarantine: None,
         heartbeats: Vec::new(),
         conditions: Vec::new(),
+        alarms: Vec::new(),
         fencing: FencingPolicy {
             automatic: rng.random_bool(0.5),
             after_s: rng.random_range(0..20),

@@ -8,6 +8,7 @@ mod explain;
 mod fence;
 mod forget_source;
 mod import;
+mod problems;
 mod show;
 mod watch;
 
@@ -35,6 +36,8 @@ pub enum HostCommand {
         #[arg(add = hosts())]
         host: String,
     },
+    /// Counts how often a host failed, was fenced, was taken back and had conditions; without a host, lists the hosts with the most problems
+    Problems(problems::ProblemsArgs),
     /// Explains why a host is in its state, and what a fence would do now; nothing is changed
     Explain {
         /// Name or id
@@ -92,6 +95,12 @@ pub struct HostListArgs {
     /// Only the host of this name
     #[arg(long, add = hosts())]
     name: Option<String>,
+    /// Only hosts in quarantine
+    #[arg(long)]
+    quarantined: bool,
+    /// Only hosts with an alarm that stands
+    #[arg(long)]
+    alarmed: bool,
     /// Goes on until it is stopped: shows the changed list on a terminal, and only the changes for a program or in a pipe
     #[arg(long, short)]
     watch: bool,
@@ -122,6 +131,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
     match command {
         HostCommand::List(args) => list(args, session).await,
         HostCommand::Show { host } => session.show(Request::get(&["hosts", &host]), show::details).await,
+        HostCommand::Problems(args) => problems::run(args, session).await,
         HostCommand::Explain { host } => explain::explain(&host, session).await,
         HostCommand::Add(args) => edit::add(args, session).await,
         HostCommand::Set(args) => edit::set(args, session).await,
@@ -145,6 +155,7 @@ pub async fn run(command: HostCommand, session: &mut Session) -> Result<(), CliE
 }
 
 async fn list(args: HostListArgs, session: &mut Session) -> Result<(), CliError> {
+    let flag = |is_wanted: bool| is_wanted.then(|| "true".to_owned());
     let upper = |word: Option<String>| word.map(|word| word.to_uppercase());
     let query = vec![
         ("fencing_state", upper(args.fencing_state)),
@@ -152,6 +163,8 @@ async fn list(args: HostListArgs, session: &mut Session) -> Result<(), CliError>
         ("backend", args.backend),
         ("segment", args.segment),
         ("name", args.name),
+        ("quarantined", flag(args.quarantined)),
+        ("alarmed", flag(args.alarmed)),
     ];
     if args.watch {
         return watch::watch(query, &args.list, session).await;

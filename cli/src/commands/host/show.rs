@@ -1,6 +1,7 @@
 //! Hosts on the screen.
 
 use super::super::suspension;
+use super::problems::alarm_line;
 use crate::client::view::{AppliedFencing, Condition, Gate, Gates, Host, Kdump, Proof, Source};
 use crate::error::CliError;
 use crate::output::{Cell, Details, Screen, Table, time};
@@ -86,6 +87,9 @@ pub fn details(screen: &mut Screen, host: Host) -> Result<(), CliError> {
         let since = time(since);
         let line = format!("since {since}; it is taken back only when you ask for it: ringfence host rejoin");
         details = details.with("quarantine", line);
+    }
+    for alarm in &host.alarms {
+        details = details.with("alarm", alarm_line(alarm));
     }
     if let Some(kdump) = &host.kdump {
         details = details.with("crash dump", kdump_line(kdump));

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use ringfence_core::{
-    ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft, SegmentPolicy,
-    SightPolicy,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft,
+    SegmentPolicy, SightPolicy,
 };
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
@@ -20,6 +20,7 @@ pub fn keys_at(field: &str) -> &'static [&'static str] {
         "policy.evacuation" => keys_of::<EvacuationPolicy>(),
         rule if rule.starts_with("policy.fencing.groups[") && rule.ends_with(']') => keys_of::<GroupRule>(),
         rule if rule.starts_with("policy.conditions[") && rule.ends_with(']') => keys_of::<ConditionRule>(),
+        rule if rule.starts_with("policy.alarms[") && rule.ends_with(']') => keys_of::<AlarmRule>(),
         _ => &[],
     }
 }
@@ -84,7 +85,7 @@ impl Error for Told {
 
 #[cfg(test)]
 mod tests {
-    use ringfence_core::ConditionAction;
+    use ringfence_core::{ConditionAction, HostProblem};
     use serde_json::{Value, to_value};
 
     use super::*;
@@ -120,6 +121,12 @@ mod tests {
                 within_s: 60,
             }),
             conditions: vec![rule],
+            alarms: vec![AlarmRule {
+                problem: HostProblem::Condition,
+                condition: Some("KernelDeadlock".to_owned()),
+                times: 3,
+                within_s: 60,
+            }],
             ..SegmentPolicy::default()
         };
         let draft = SegmentDraft {
@@ -135,6 +142,7 @@ mod tests {
             "policy.fencing",
             "policy.evacuation",
             "policy.conditions[0]",
+            "policy.alarms[0]",
         ] {
             let whole = draft.whole();
             let pointer = field.replace(['.', '['], "/").replace(']', "");

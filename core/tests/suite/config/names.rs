@@ -139,6 +139,7 @@ fn a_policy_is_within_its_ranges() {
             rule("kernel deadlock"),
             rule("KernelDeadlock"),
         ],
+        alarms: bad_alarms(),
         evacuation: EvacuationPolicy {
             metadata_key: String::new(),
             at_once: 65,
@@ -190,6 +191,15 @@ fn a_policy_is_within_its_ranges() {
             "policy.conditions[0].for_s",
             "policy.conditions[1].condition",
             "policy.conditions[2]",
+            "policy.alarms",
+            "policy.alarms[0].times",
+            "policy.alarms[0].within_s",
+            "policy.alarms[1].times",
+            "policy.alarms[1].within_s",
+            "policy.alarms[2].condition",
+            "policy.alarms[3].condition",
+            "policy.alarms[4].condition",
+            "policy.alarms[7]",
             "policy.evacuation.at_once",
             "policy.evacuation.timeout_s",
             "policy.evacuation.retries",
@@ -198,6 +208,56 @@ fn a_policy_is_within_its_ranges() {
             "policy.evacuation.spare_hosts[2]",
         ]
     );
+}
+
+/// Two with numbers out of range, three with names that are not allowed, two that may be side by side, and one of them again and again.
+fn bad_alarms() -> Vec<AlarmRule> {
+    let alarm = |problem, condition: Option<&str>, times, within_s| AlarmRule {
+        problem,
+        condition: condition.map(str::to_owned),
+        times,
+        within_s,
+    };
+    let sick = HostProblem::Condition;
+    let mut alarms = vec![
+        alarm(HostProblem::Failed, None, 0, 59),
+        alarm(HostProblem::Fenced, None, 33, 2_592_001),
+        alarm(HostProblem::Fenced, Some("KernelDeadlock"), 2, 60),
+        alarm(sick, Some("kernel deadlock"), 2, 60),
+        alarm(sick, Some("Unruled"), 2, 60),
+        alarm(sick, Some("KernelDeadlock"), 2, 60),
+        alarm(sick, Some("KernelDeadlock"), 3, 60),
+        alarm(sick, Some("KernelDeadlock"), 2, 60),
+    ];
+    alarms.extend((0..9).map(|number| alarm(HostProblem::Returned, None, 1, 60 + number)));
+    alarms
+}
+
+#[test]
+fn an_alarm_that_is_refused_says_what_is_allowed() {
+    let policy = SegmentPolicy {
+        conditions: vec![rule("KernelDeadlock")],
+        alarms: bad_alarms(),
+        ..SegmentPolicy::default()
+    };
+    let told: Vec<String> = validate_policy(&policy)
+        .unwrap_err()
+        .0
+        .into_iter()
+        .map(|problem| problem.to_string())
+        .collect();
+    let expected = [
+        "policy.alarms: has 17 rules; 0 to 16 are allowed",
+        "policy.alarms[0].times: is 0; 1 to 32 is allowed",
+        "policy.alarms[0].within_s: is 59; 60 to 2592000 is allowed",
+        "policy.alarms[1].times: is 33; 1 to 32 is allowed",
+        "policy.alarms[1].within_s: is 2592001; 60 to 2592000 is allowed",
+        "policy.alarms[2].condition: is \"KernelDeadlock\" beside the problem fenced; a name is allowed beside the problem condition alone",
+        "policy.alarms[3].condition: is \"kernel deadlock\"; 1 to 316 characters without blanks and control characters are allowed",
+        "policy.alarms[4].condition: is \"Unruled\", for which policy.conditions has no rule; the condition of one of its rules is allowed",
+        "policy.alarms[7]: is given a second time; the first is alarms[5]",
+    ];
+    assert_eq!(told, expected);
 }
 
 fn bad_groups() -> Vec<GroupRule> {

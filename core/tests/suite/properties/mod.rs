@@ -9,6 +9,7 @@ mod record;
 mod settings;
 mod site;
 
+mod alarms;
 mod l1_everything_ends;
 mod s10_a_persons_word;
 mod s11_at_once;

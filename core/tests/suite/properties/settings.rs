@@ -106,7 +106,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
         any::<bool>(),
         1..200_u32,
         evacuation(),
-        (fencing(), conditions(), quarantine()),
+        (fencing(), conditions(), quarantine(), alarms()),
     )
         .prop_map(
             |(
@@ -117,7 +117,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                 auto_rejoin,
                 rejoin_wait_s,
                 evacuation,
-                (fencing, conditions, quarantine),
+                (fencing, conditions, quarantine, alarms),
             )| {
                 SegmentPolicy {
                     self_fencing_timeout_s,
@@ -130,6 +130,7 @@ fn policy() -> impl Strategy<Value = SegmentPolicy> {
                     heartbeats: Vec::new(),
                     quarantine,
                     conditions,
+                    alarms,
                     fencing,
                     evacuation,
                 }
@@ -141,6 +142,20 @@ fn quarantine() -> impl Strategy<Value = Option<QuarantinePolicy>> {
     let policy =
         (2..4_u32, 60..90_000_u32).prop_map(|(fences, within_s)| QuarantinePolicy { fences, within_s });
     proptest::option::weighted(0.3, policy)
+}
+
+/// What comes too often.
+fn alarms() -> impl Strategy<Value = Vec<AlarmRule>> {
+    let sickness = proptest::option::weighted(0.5, Just(SICKNESS.to_owned()));
+    let rule = (select(HostProblem::ALL.to_vec()), sickness, 1..4_u32, 60..900_u32).prop_map(
+        |(problem, condition, times, within_s)| AlarmRule {
+            condition: condition.filter(|_| problem == HostProblem::Condition),
+            problem,
+            times,
+            within_s,
+        },
+    );
+    proptest::collection::vec(rule, 0..4)
 }
 
 /// What is done about the sickness that a problem detector may tell of.

@@ -2,6 +2,7 @@
 //! the audit trail.
 
 mod ailing;
+mod alarming;
 mod attempts;
 mod cancelling;
 mod dumping;
