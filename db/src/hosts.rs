@@ -239,6 +239,12 @@ pub async fn due_hosts(run: &mut impl Run, now: Timestamp, limit: u32) -> Result
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
 }
 
+/// When time alone changes a host next.
+pub async fn next_due(run: &mut impl Run) -> Result<Option<Timestamp>, DbError> {
+    let row = fetch_optional(run, "SELECT min(wake_at) AS wake_at FROM hosts", args![]).await?;
+    Ok(row.map(|row| row.opt_time("wake_at")).transpose()?.flatten())
+}
+
 /// Hosts that were written at a later time than this: since then a clock was set back, and nothing looks at them before it shows their
 /// time again.
 pub async fn hosts_ahead(run: &mut impl Run, of: Timestamp, limit: u32) -> Result<Vec<HostId>, DbError> {
