@@ -70,12 +70,12 @@ impl Database {
                 Some(("postgres" | "postgresql", _)) => {
                     open_postgres(url, connections, statement).map_err(bad)?
                 }
-                Some(("sqlite", path)) => open_sqlite(Path::new(path), Keeps::Lasting).await.map_err(|e| {
-                    match DbError::from_client(&address, e) {
+                Some(("sqlite", path)) => open_sqlite(Path::new(path), Keeps::Lasting).await.map_err(
+                    |e| match DbError::from_client(&address, e) {
                         DbError::Statement(e) => bad(e.to_string()),
                         other => other,
-                    }
-                })?,
+                    },
+                )?,
                 Some(_) | None => {
                     return Err(bad(
                         "write postgres://user@host:port/name or sqlite:///absolute/path".to_owned(),

@@ -26,8 +26,7 @@ impl Engine {
     /// # Errors
     /// The database cannot be read or written.
     pub async fn look_at_due(&self) -> Result<Vec<HostState>, EngineError> {
-        let mut due =
-            ringfence_db::due_hosts(&mut self.0.db.reader(), self.0.clock.now(), AT_ONCE).await?;
+        let mut due = ringfence_db::due_hosts(&mut self.0.db.reader(), self.0.clock.now(), AT_ONCE).await?;
         due.sort_unstable();
         let by = Context::own("ringfence");
         let mut seen = Vec::with_capacity(due.len());
@@ -77,7 +76,8 @@ impl Engine {
         let tasks = rows.into_iter().map(|row| serde_json::from_value(row.payload));
         Ok(tasks
             .filter_map(|task| {
-                let unreadable = |error| tracing::warn!(error = %error_chain(&error), "a task cannot be read");
+                let unreadable =
+                    |error| tracing::warn!(error = %error_chain(&error), "a task cannot be read");
                 task.map_err(unreadable).ok()
             })
             .collect())

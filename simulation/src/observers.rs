@@ -120,7 +120,9 @@ impl Watched {
             let by = Context::own(source);
             let host = host_id.to_string();
             let reported = engine.report_failure_state(&host, report, &by).await;
-            reported.map_err(SimulationError::step(format!("source {source:?} reported host {host}")))?;
+            reported.map_err(SimulationError::step(format!(
+                "source {source:?} reported host {host}"
+            )))?;
         }
         Ok(())
     }

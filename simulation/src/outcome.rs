@@ -114,7 +114,10 @@ pub(crate) fn fate(state: &HostState, now: Timestamp) -> Fate {
         }
         (Some(live), None) => (Word::Running, format!("a {} runs", live.kind())),
         (_, Some(fence)) => {
-            let proofs = fence.proofs.iter().map(|proof| format!("{} by {}", proof.kind, proof.source));
+            let proofs = fence
+                .proofs
+                .iter()
+                .map(|proof| format!("{} by {}", proof.kind, proof.source));
             (Word::Fenced, proofs.collect::<Vec<_>>().join(", "))
         }
         (None, None) => (Word::Unfenced, why_unfenced(state, now)),
@@ -138,7 +141,9 @@ fn why_unfenced(state: &HostState, now: Timestamp) -> String {
         FailureState::Unreachable => match fence_due(state) {
             Some(due) if due > now => format!("a fence would begin at {}", due.format("%FT%TZ")),
             Some(_) => "a fence is due, and is tried again".to_owned(),
-            None => "its silence was answered before: no fence begins by itself until it was seen UP".to_owned(),
+            None => {
+                "its silence was answered before: no fence begins by itself until it was seen UP".to_owned()
+            }
         },
     }
 }

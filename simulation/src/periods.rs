@@ -37,7 +37,9 @@ impl Period {
             OperationStatus::Held => (Wait::Held, safeguards(live)),
             OperationStatus::NeedsOperator if live.is_held_by_brake() => (Wait::StormBrake, Vec::new()),
             OperationStatus::NeedsOperator => (Wait::Operator, Vec::new()),
-            OperationStatus::Running | OperationStatus::Succeeded | OperationStatus::Cancelled => return None,
+            OperationStatus::Running | OperationStatus::Succeeded | OperationStatus::Cancelled => {
+                return None;
+            }
         };
         Some(Self {
             waits_for,

@@ -112,9 +112,7 @@ impl Run<'_> {
             self.stage.pass_until(next);
             let now = self.stage.now();
             let mut touched = BTreeSet::new();
-            while let Some(happening) =
-                happenings.next_if(|happening| begins_at + happening.after <= now)
-            {
+            while let Some(happening) = happenings.next_if(|happening| begins_at + happening.after <= now) {
                 self.happen(happening, now).await?;
                 touched.insert(happening.host_id);
             }
@@ -169,7 +167,8 @@ impl Run<'_> {
         let last = ringfence_db::last_sequence(&mut engine.db().reader()).await?;
         self.first_event = last;
         for host_id in &self.site.being_fenced {
-            self.ask_for_fence(*host_id, "its fence was under way, and begins anew in the copy").await?;
+            self.ask_for_fence(*host_id, "its fence was under way, and begins anew in the copy")
+                .await?;
         }
         let all = self.site.copy.hosts.iter().map(|host| host.id).collect();
         self.note(all, self.stage.now()).await?;
@@ -187,13 +186,17 @@ impl Run<'_> {
                     self.silent_at.entry(host_id).or_insert(now);
                 }
             }
-            What::Condition { name, status } => {
-                observers::condition(engine, host_id, None, name, *status).await?;
+            What::Condition { source, name, status } => {
+                observers::condition(engine, host_id, source.as_deref(), name, *status).await?;
             }
             What::Rejoin => {
                 let by = Context::own("operator");
                 // The rules may refuse it, which is a part of the story.
-                drop(engine.rejoin(&host, "asked for in the simulation", false, &by).await);
+                drop(
+                    engine
+                        .rejoin(&host, "asked for in the simulation", false, &by)
+                        .await,
+                );
             }
             What::Fence => self.ask_for_fence(host_id, "asked for in the simulation").await?,
         }
@@ -245,7 +248,10 @@ impl Run<'_> {
         for EventRow { event, .. } in events {
             let Some(host) = event.host else { continue };
             if event.kind == ringfence_core::EventKind::HostFenced {
-                fenced_at.entry(host.name.clone()).or_default().push(event.occurred_at);
+                fenced_at
+                    .entry(host.name.clone())
+                    .or_default()
+                    .push(event.occurred_at);
             }
             timeline.push(Entry {
                 at: event.occurred_at,
@@ -255,7 +261,9 @@ impl Run<'_> {
             });
         }
         for (at, host_id, period) in std::mem::take(&mut self.changed_holds) {
-            let Some(state) = self.states.get(&host_id) else { continue };
+            let Some(state) = self.states.get(&host_id) else {
+                continue;
+            };
             // A wait for an operator has an event of its own.
             if period.waits_for == crate::Wait::Held {
                 timeline.push(Entry {
@@ -268,18 +276,31 @@ impl Run<'_> {
         }
         timeline.sort_by_key(|entry| entry.at);
         let named: BTreeSet<&str> = timeline.iter().map(|entry| entry.host.as_str()).collect();
-        let segments: BTreeMap<_, _> =
-            self.site.copy.segments.iter().map(|segment| (segment.id, segment.name.as_str())).collect();
+        let segments: BTreeMap<_, _> = self
+            .site
+            .copy
+            .segments
+            .iter()
+            .map(|segment| (segment.id, segment.name.as_str()))
+            .collect();
         let mut hosts = Vec::new();
         for (host_id, state) in &self.states {
             let name = state.host.name.as_str();
-            let waits = self.periods.get(host_id).map(|periods| periods.0.clone()).unwrap_or_default();
+            let waits = self
+                .periods
+                .get(host_id)
+                .map(|periods| periods.0.clone())
+                .unwrap_or_default();
             if !named.contains(name) && waits.is_empty() {
                 continue;
             }
             hosts.push(HostOutcome {
                 host: name.to_owned(),
-                segment: segments.get(&state.host.segment_id).copied().unwrap_or_default().to_owned(),
+                segment: segments
+                    .get(&state.host.segment_id)
+                    .copied()
+                    .unwrap_or_default()
+                    .to_owned(),
                 silent_at: self.silent_at.get(host_id).copied(),
                 fenced_at: fenced_at.remove(name).unwrap_or_default(),
                 waits,

@@ -103,7 +103,9 @@ impl HostFacts {
 impl Site {
     /// Adds a host.
     pub fn add(&mut self, facts: HostFacts) {
-        let fence = facts.fenced.map(|(at, proofs)| fence(facts.generation, at, proofs));
+        let fence = facts
+            .fenced
+            .map(|(at, proofs)| fence(facts.generation, at, proofs));
         let fenced_at = fence.iter().map(|fence| fence.at).collect();
         self.seen.insert(facts.id, facts.seen);
         self.copy.hosts.push(Host {
@@ -137,7 +139,7 @@ impl Site {
             last_off_at: None,
             applied: Applied::default(),
             in_flight: Vec::new(),
-            event_sequence: 1,
+            event_sequence: 0,
             revision: 1,
             created_at: facts.created_at,
             updated_at: facts.created_at,

@@ -37,6 +37,8 @@ pub enum What {
     Seen(FailureState),
     /// A source says that it has a condition.
     Condition {
+        /// Who says so; the simulation where that is not known.
+        source: Option<String>,
         /// Its name, as in `KernelDeadlock`.
         name: String,
         /// Whether that is so.

@@ -106,13 +106,16 @@ impl Workers {
             Step::Claim => {
                 let request = ClaimRequest::Claim(work.claim.clone());
                 let reply = engine.answer_claim(request).await;
-                let reply = reply.map_err(SimulationError::step(format!("a task of host {host:?} was claimed")))?;
+                let reply = reply.map_err(SimulationError::step(format!(
+                    "a task of host {host:?} was claimed"
+                )))?;
                 self.claimed(work, reply, now);
             }
             Step::Renew(acting) => {
                 let request = ClaimRequest::Renew(work.claim.clone());
                 let reply = engine.answer_claim(request).await;
-                let reply = reply.map_err(SimulationError::step(format!("a task of host {host:?} went on")))?;
+                let reply =
+                    reply.map_err(SimulationError::step(format!("a task of host {host:?} went on")))?;
                 if matches!(reply, ClaimReply::Granted { .. }) {
                     self.act(work, acting, now);
                 }

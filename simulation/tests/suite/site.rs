@@ -7,7 +7,9 @@ use ringfence_core::{
     FailureState, FencingKind, HostId, Level, Method, MethodId, MethodTimes, Plan, PlanId, PlanScope,
     PlanStage, Resource, Segment, SegmentId, SegmentPolicy, TaskSpec, Timestamp, default_sufficient_sets,
 };
-use ringfence_simulation::{Assumptions, Happening, HostFacts, HostOutcome, Outcome, Site, Story, What, simulate};
+use ringfence_simulation::{
+    Assumptions, Happening, HostFacts, HostOutcome, Outcome, Site, Story, What, simulate,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -25,9 +27,12 @@ pub fn host_id(nth: u128) -> HostId {
 
 /// A policy with these settings for fences, and the rest as given.
 pub fn policy(fencing: Value, rest: Value) -> SegmentPolicy {
-    let mut all = json!({ "fencing": { "automatic": true, "after_s": 30, "at_most": 100, "at_most_percent": 100 } });
+    let mut all =
+        json!({ "fencing": { "automatic": true, "after_s": 30, "at_most": 100, "at_most_percent": 100 } });
     let merge = |into: &mut Value, from: Value| {
-        into.as_object_mut().unwrap().extend(from.as_object().unwrap().clone());
+        into.as_object_mut()
+            .unwrap()
+            .extend(from.as_object().unwrap().clone());
     };
     merge(&mut all["fencing"], fencing);
     merge(&mut all, rest);
@@ -94,7 +99,12 @@ pub fn site(hosts: u128, policy: SegmentPolicy) -> Site {
 }
 
 pub fn facts(nth: u128) -> HostFacts {
-    HostFacts::new(host_id(nth), &format!("h{nth}"), segment_id(), begin() - TimeDelta::days(30))
+    HostFacts::new(
+        host_id(nth),
+        &format!("h{nth}"),
+        segment_id(),
+        begin() - TimeDelta::days(30),
+    )
 }
 
 /// What happens to host h`nth` after so many seconds.
@@ -114,13 +124,20 @@ pub fn back(seconds: i64, nth: u128) -> Happening {
     then(seconds, nth, What::Seen(FailureState::Up))
 }
 
-pub async fn play(site: &Site, minutes: i64, happenings: Vec<Happening>, assumptions: Assumptions) -> Outcome {
+pub async fn play(
+    site: &Site,
+    minutes: i64,
+    happenings: Vec<Happening>,
+    assumptions: Assumptions,
+) -> Outcome {
     let story = Story {
         begins_at: begin(),
         lasts: TimeDelta::minutes(minutes),
         happenings,
     };
-    simulate(site, &story, assumptions, ringfence_workers::catalogue()).await.unwrap()
+    simulate(site, &story, assumptions, ringfence_workers::catalogue())
+        .await
+        .unwrap()
 }
 
 pub fn of<'a>(outcome: &'a Outcome, host: &str) -> &'a HostOutcome {
