@@ -28,7 +28,7 @@ pub struct SiteCopy {
 }
 
 impl Engine {
-    /// Puts the copy into the database, which has to be empty. Its segments have the default policy until [`Engine::put_policies`]: nothing begins by itself.
+    /// Puts the copy into the database, which has to be empty. Until [`Engine::put_policies`] nothing begins by itself in its segments.
     ///
     /// # Errors
     /// The database cannot be written, or two things of the copy have one name.
@@ -36,7 +36,11 @@ impl Engine {
         let mut tx = self.0.db.begin().await?;
         for segment in &copy.segments {
             let idle = Segment {
-                policy: SegmentPolicy::default(),
+                policy: SegmentPolicy {
+                    // What hosts are known to have of these is taken down.
+                    conditions: segment.policy.conditions.clone(),
+                    ..SegmentPolicy::default()
+                },
                 ..segment.clone()
             };
             ringfence_db::insert_segment(&mut tx, &idle).await?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use ringfence_core::{Catalogue, FailureState, HostId, HostState, Timestamp};
+use ringfence_core::{Catalogue, ConditionStatus, FailureState, HostId, HostState, Timestamp};
 use ringfence_db::{EventRow, EventTest};
 use ringfence_engine::Context;
 use serde_json::json;
@@ -39,6 +39,7 @@ pub async fn simulate(
 ) -> Result<Outcome, SimulationError> {
     let assumptions = Arc::new(assumptions);
     let first = first_moment(site, story);
+    let site = &known_since(first, site);
     let stage = Stage::set(first, drivers, Arc::clone(&assumptions)).await?;
     let mut run = Run {
         site,
@@ -66,6 +67,44 @@ fn first_moment(site: &Site, story: &Story) -> Timestamp {
     });
     let first = since.chain([story.begins_at]).min();
     first.unwrap_or(story.begins_at).min(story.begins_at) - TimeDelta::seconds(60)
+}
+
+/// What is known from before the story.
+enum Past<'a> {
+    Seen(&'a Seen),
+    /// The source, the name and the status of a condition.
+    Condition(&'a str, &'a str, ConditionStatus),
+}
+
+/// What is known from before the story, in its order.
+fn past(site: &Site, first: Timestamp, begins_at: Timestamp) -> Vec<(Timestamp, HostId, Past<'_>)> {
+    let mut past = Vec::new();
+    for host in &site.copy.hosts {
+        let Some(seen) = site.seen.get(&host.id) else {
+            continue;
+        };
+        let within = |at: Timestamp| at.clamp(first, begins_at);
+        // A moment that lies ahead is none of which a host could know: it is FENCED when it is seen first.
+        let fenced_at = host.fence.as_ref().map(|fence| fence.at);
+        let since = seen.since.max(fenced_at).unwrap_or(first);
+        past.push((within(since), host.id, Past::Seen(seen)));
+        for (source, name, condition) in &seen.conditions {
+            let told = Past::Condition(source, name, condition.status);
+            past.push((within(condition.since), host.id, told));
+        }
+    }
+    past.sort_by_key(|(at, host_id, _)| (*at, *host_id));
+    past
+}
+
+/// Every host was there when it begins.
+fn known_since(first: Timestamp, site: &Site) -> Site {
+    let mut site = site.clone();
+    for host in &mut site.copy.hosts {
+        host.created_at = host.created_at.min(first);
+        host.updated_at = host.created_at;
+    }
+    site
 }
 
 struct Run<'a> {
@@ -136,32 +175,22 @@ impl Run<'_> {
         let engine = &self.stage.engine;
         let copied = engine.put_copy(&self.site.copy).await;
         copied.map_err(SimulationError::step("the state is copied"))?;
-        let mut known: Vec<(Timestamp, HostId, &Seen)> = Vec::new();
-        for host in &self.site.copy.hosts {
-            let Some(seen) = self.site.seen.get(&host.id) else {
-                continue;
-            };
+        for (at, host_id, past) in past(self.site, self.stage.now(), self.story.begins_at) {
+            self.stage.pass_until(at);
             let now = self.stage.now();
-            self.observers.watch(host.id, seen, now);
-            let since = seen.since.unwrap_or(now).clamp(now, self.story.begins_at);
-            known.push((since, host.id, seen));
-        }
-        known.sort_by_key(|(since, host_id, _)| (*since, *host_id));
-        for (since, host_id, seen) in known {
-            self.stage.pass_until(since);
-            let now = self.stage.now();
-            if seen.state != FailureState::Unknown {
-                self.observers.see(engine, host_id, seen.state, now).await?;
+            match past {
+                Past::Seen(seen) => {
+                    self.observers.watch(host_id, seen, now);
+                    if seen.state != FailureState::Unknown {
+                        self.observers.see(engine, host_id, seen.state, now).await?;
+                    }
+                }
+                Past::Condition(source, name, status) => {
+                    observers::condition(engine, host_id, Some(source), name, status).await?;
+                }
             }
         }
-        let mut conditions: Vec<_> = self.site.seen.iter().collect();
-        conditions.sort_by_key(|(host_id, _)| **host_id);
         self.stage.pass_until(self.story.begins_at);
-        for (host_id, seen) in conditions {
-            for (source, name, condition) in &seen.conditions {
-                observers::condition(engine, *host_id, Some(source), name, condition.status).await?;
-            }
-        }
         let put = engine.put_policies(&self.site.copy).await;
         put.map_err(SimulationError::step("the policies are put in force"))?;
         let last = ringfence_db::last_sequence(&mut engine.db().reader()).await?;

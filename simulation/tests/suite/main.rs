@@ -5,5 +5,6 @@
     reason = "in a test, what cannot go on has failed"
 )]
 
+mod measure;
 mod site;
 mod stories;

@@ -229,6 +229,7 @@ pub fn some_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     known.sort_unstable();
     match known.as_slice() {
         [] => "there is none".to_owned(),
+        [one] => format!("{one} is allowed"),
         [all @ ..] if all.len() <= NAMED => format!("{} are allowed", all.join(", ")),
         [first @ .., _] => {
             let more = known.len() - NAMED;
