@@ -12,12 +12,12 @@ use crate::{Context, Engine, EngineError};
 const AT_ONCE: u32 = 1_000;
 
 impl Engine {
-    /// When time alone changes a host next.
+    /// When time alone changes a host next, of those hosts that have to wait until after this moment; `None`: of all hosts.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn next_due(&self) -> Result<Option<Timestamp>, EngineError> {
-        Ok(ringfence_db::next_due(&mut self.0.db.reader()).await?)
+    pub async fn next_due(&self, after: Option<Timestamp>) -> Result<Option<Timestamp>, EngineError> {
+        Ok(ringfence_db::next_due(&mut self.0.db.reader(), after).await?)
     }
 
     /// Looks at the hosts whose time has come, one after the other in the order of their ids, and gives them as they are then. Others that have to be asked before

@@ -5,10 +5,13 @@
 
 mod assumptions;
 mod bus;
+mod ending;
 mod error;
 mod observers;
 mod outcome;
+mod past;
 mod periods;
+mod quiet;
 mod run;
 mod site;
 mod stage;
