@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{EventKind, Timestamp};
+use ringfence_core::{EventKind, HostId, HostState, Timestamp};
 use ringfence_db::{EventRow, EventTest};
 use serde_json::json;
 
@@ -12,83 +12,83 @@ use crate::{Entry, HostOutcome, Outcome, SimulationError, Wait};
 
 /// Events that are read at once.
 const PAGE: u32 = 1_000;
-/// The event of an operation that safeguards hold; also told where they change while it is held.
-const HELD: &str = "operation.held";
 
 impl Run<'_> {
-    pub(crate) async fn outcome(&mut self, ends_at: Timestamp) -> Result<Outcome, SimulationError> {
+    pub(crate) async fn outcome(&self, ends_at: Timestamp) -> Result<Outcome, SimulationError> {
         let events = self.events().await?;
-        let mut fenced_at: BTreeMap<String, Vec<Timestamp>> = BTreeMap::new();
-        let mut timeline = Vec::with_capacity(events.len());
-        for EventRow { event, .. } in events {
-            let Some(host) = event.host else { continue };
-            if event.kind == EventKind::HostFenced {
-                fenced_at
-                    .entry(host.name.clone())
-                    .or_default()
-                    .push(event.occurred_at);
-            }
-            timeline.push(Entry {
-                at: event.occurred_at,
-                host: host.name,
-                kind: event.kind.as_str(),
-                data: event.data,
-            });
-        }
-        for (at, host_id, period) in std::mem::take(&mut self.changed_holds) {
-            let Some(state) = self.states.get(&host_id) else {
-                continue;
-            };
-            // A wait for an operator has an event of its own.
-            if period.waits_for == Wait::Held {
-                timeline.push(Entry {
-                    at,
-                    host: state.host.name.clone(),
-                    kind: HELD,
-                    data: json!({ "detail": period.detail }),
-                });
-            }
-        }
-        timeline.sort_by_key(|entry| entry.at);
-        let named: BTreeSet<&str> = timeline.iter().map(|entry| entry.host.as_str()).collect();
-        let segments: BTreeMap<_, _> = self
-            .site
-            .copy
-            .segments
+        let fences = events
             .iter()
-            .map(|segment| (segment.id, segment.name.as_str()))
-            .collect();
-        let mut hosts = Vec::new();
-        for (host_id, state) in &self.states {
-            let name = state.host.name.as_str();
-            let waits = self
-                .periods
-                .get(host_id)
-                .map(|periods| periods.0.clone())
-                .unwrap_or_default();
-            if !named.contains(name) && waits.is_empty() {
-                continue;
+            .filter(|row| row.event.kind == EventKind::HostFenced);
+        let mut fenced_at: BTreeMap<HostId, Vec<Timestamp>> = BTreeMap::new();
+        for EventRow { event, .. } in fences {
+            if let Some(host) = &event.host {
+                fenced_at.entry(host.id).or_default().push(event.occurred_at);
             }
-            hosts.push(HostOutcome {
-                host: name.to_owned(),
-                segment: segments
-                    .get(&state.host.segment_id)
-                    .copied()
-                    .unwrap_or_default()
-                    .to_owned(),
-                silent_at: self.silent_at.get(host_id).copied(),
-                fenced_at: fenced_at.remove(name).unwrap_or_default(),
-                waits,
-                end: fate(state, ends_at),
-            });
         }
+        let touched = events.iter().filter_map(|row| Some(row.event.host.as_ref()?.id));
+        let mut touched: BTreeSet<HostId> = touched.collect();
+        touched.extend(
+            self.periods
+                .iter()
+                .filter(|(_, of)| !of.0.is_empty())
+                .map(|(id, _)| *id),
+        );
+        let states = touched.iter().filter_map(|host_id| self.states.get(host_id));
+        let mut hosts: Vec<HostOutcome> = states
+            .map(|state| {
+                self.host(
+                    state,
+                    fenced_at.remove(&state.host.id).unwrap_or_default(),
+                    ends_at,
+                )
+            })
+            .collect();
         hosts.sort_by(|a, b| a.host.cmp(&b.host));
         Ok(Outcome {
             began_at: self.story.begins_at,
             ended_at: ends_at,
             hosts,
-            timeline,
+            timeline: self.timeline(events),
         })
+    }
+
+    fn host(&self, state: &HostState, fenced_at: Vec<Timestamp>, ends_at: Timestamp) -> HostOutcome {
+        let host = &state.host;
+        let mut segments = self.site.copy.segments.iter();
+        let segment = segments.find(|segment| segment.id == host.segment_id);
+        let periods = self.periods.get(&host.id);
+        HostOutcome {
+            host: host.name.clone(),
+            segment: segment.map(|segment| segment.name.clone()).unwrap_or_default(),
+            silent_at: self.silent_at.get(&host.id).copied(),
+            fenced_at,
+            waits: periods.map(|periods| periods.0.clone()).unwrap_or_default(),
+            end: fate(state, ends_at),
+        }
+    }
+
+    /// The events, and what has come to hold an operation that was held before: that has no event of its own.
+    fn timeline(&self, events: Vec<EventRow>) -> Vec<Entry> {
+        let told = events.into_iter().filter_map(|EventRow { event, .. }| {
+            Some(Entry {
+                at: event.occurred_at,
+                host: event.host?.name,
+                kind: event.kind.as_str(),
+                data: event.data,
+            })
+        });
+        let changed = self.changed_holds.iter().filter_map(|(at, host_id, period)| {
+            let state = self.states.get(host_id)?;
+            (period.waits_for == Wait::Held).then(|| Entry {
+                at: *at,
+                host: state.host.name.clone(),
+                kind: EventKind::OperationHeld.as_str(),
+                data: json!({ "detail": period.detail }),
+            })
+        });
+        let mut timeline: Vec<Entry> = told.chain(changed).collect();
+        timeline.sort_by_key(|entry| entry.at);
+        timeline
     }
 
     async fn events(&self) -> Result<Vec<EventRow>, SimulationError> {

@@ -34,18 +34,40 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// They begin to watch a host; nothing is reported yet.
-    pub fn watch(&mut self, host_id: HostId, seen: &Seen, now: Timestamp) {
+    /// They begin to watch a host, and report how they see it.
+    pub async fn watch(
+        &mut self,
+        engine: &Engine,
+        host_id: HostId,
+        seen: &Seen,
+        now: Timestamp,
+    ) -> Result<(), SimulationError> {
         let own = || vec![OWN_SOURCE.to_owned()];
         let sources = Some(seen.sources.clone()).filter(|sources| !sources.is_empty());
-        let watched = Watched {
+        let silent_since = seen.since.unwrap_or(now).min(now);
+        let mut watched = Watched {
             sources: sources.unwrap_or_else(own),
-            state: FailureState::Unknown,
-            silent_since: None,
+            state: seen.state,
+            silent_since: (seen.state == FailureState::Unreachable).then_some(silent_since),
             boot: None,
             reported_at: now,
         };
+        if seen.state == FailureState::Up && !seen.needs_boot {
+            watched.boot = Some(self.new_boot(now));
+        }
+        if seen.state != FailureState::Unknown {
+            watched.report(engine, host_id, now).await?;
+        }
         self.by_host.insert(host_id, watched);
+        Ok(())
+    }
+
+    fn new_boot(&mut self, now: Timestamp) -> Boot {
+        self.boots += 1;
+        Boot {
+            id: Some(format!("simulated-{}", self.boots)),
+            booted_at: Some(now),
+        }
     }
 
     /// All who watch the host see it so from now on.
@@ -56,15 +78,12 @@ impl Observers {
         state: FailureState,
         now: Timestamp,
     ) -> Result<(), SimulationError> {
+        let boot = self.new_boot(now);
         let Some(watched) = self.by_host.get_mut(&host_id) else {
             return Ok(());
         };
         if watched.state != FailureState::Up && state == FailureState::Up {
-            self.boots += 1;
-            watched.boot = Some(Boot {
-                id: Some(format!("simulated-{}", self.boots)),
-                booted_at: Some(now),
-            });
+            watched.boot = Some(boot);
         }
         if watched.state != state {
             watched.silent_since = (state == FailureState::Unreachable).then_some(now);

@@ -157,10 +157,7 @@ impl Run<'_> {
             let now = self.stage.now();
             match past {
                 Past::Seen(seen) => {
-                    self.observers.watch(host_id, seen, now);
-                    if seen.state != FailureState::Unknown {
-                        self.observers.see(engine, host_id, seen.state, now).await?;
-                    }
+                    self.observers.watch(engine, host_id, seen, now).await?;
                 }
                 Past::Condition(source, name, status) => {
                     observers::condition(engine, host_id, Some(source), name, status).await?;

@@ -26,6 +26,8 @@ pub struct Seen {
     pub state: FailureState,
     /// Since when, where it is silent.
     pub since: Option<Timestamp>,
+    /// Whether it has to show a newer boot than it has before it is taken back.
+    pub needs_boot: bool,
     /// Those who watch it; one source of the simulation where there is none.
     pub sources: Vec<String>,
     /// What sources say is wrong with it: the source, the name, and what is known of it.

@@ -5,6 +5,5 @@
     reason = "in a test, what cannot go on has failed"
 )]
 
-mod measure;
 mod site;
 mod stories;

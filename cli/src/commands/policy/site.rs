@@ -303,6 +303,7 @@ fn facts(host: &Host, segment_id: SegmentId) -> Result<HostFacts, CliError> {
         seen: Seen {
             state,
             since: host.failure_since.or(host.failure_observed_at),
+            needs_boot: host.needs_boot,
             sources: host.sources.iter().map(|source| source.name.clone()).collect(),
             conditions: conditions.ok_or_else(|| unknown("a condition"))?,
         },
