@@ -206,7 +206,7 @@ async fn refuses_what_it_cannot_simulate(machine: &Machine) {
         (
             &["--silent", "h1", "--failing", "bmc"],
             2,
-            "--failing: is \"bmc\", and there is no such method that acts on devices; power is allowed",
+            "--failing: is \"bmc\", and there is no such method that acts on devices; network, power, storage are allowed",
         ),
         (
             &["--silent", "h1", "--policy", "faulty.yaml"],

@@ -21,6 +21,8 @@ const MAX_FILE_MIB: u64 = 64;
 const MAX_EVENTS: usize = 100_000;
 /// The longest page of the API.
 const PAGE: u32 = 1_000;
+/// How long it is followed after the last event: what was under way then ends.
+const FOLLOWED_FOR: TimeDelta = TimeDelta::minutes(30);
 /// Who asks for what begins by itself.
 const BY_ITSELF: &str = "ringfence";
 
@@ -149,7 +151,7 @@ impl Incident {
         }
         let story = Story {
             begins_at: self.begins_at,
-            lasts: lasts.unwrap_or(self.ends_at - self.begins_at),
+            lasts: lasts.unwrap_or(self.ends_at - self.begins_at + FOLLOWED_FOR),
             happenings,
         };
         Ok((story, notes))

@@ -50,7 +50,7 @@ pub struct SimulateArgs {
     /// A condition that a host has, as in c1:KernelDeadlock@10s or c1:Ready=False; may be repeated
     #[arg(long, value_name = "HOST:NAME[=STATUS][@TIME]")]
     condition: Vec<At>,
-    /// How long it is followed, at most 24h; 1h if absent, or to the end of the events
+    /// How long it is followed, at most 24h; 1h if absent, or to 30m after the events
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     lasts: Option<TimeDelta>,
     /// Segments as YAML, as segment apply takes them: their policies in the place of those in force; may be repeated
