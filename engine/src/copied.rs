@@ -55,7 +55,9 @@ impl Engine {
             ringfence_db::insert_host(&mut tx, host).await?;
         }
         tx.commit().await?;
-        for host in &copy.hosts {
+        let has_more =
+            |host: &&Host| host.fence.is_some() || host.suspension.is_some() || !host.flapping.is_none();
+        for host in copy.hosts.iter().filter(has_more) {
             self.put_host(host).await?;
         }
         // Devices that two hosts share keep both from being fenced.

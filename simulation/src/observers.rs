@@ -1,6 +1,6 @@
 //! Those who watch the hosts of a simulation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use ringfence_core::{
@@ -92,24 +92,24 @@ impl Observers {
         watched.report(engine, host_id, now).await
     }
 
-    /// When something is to be said again of a host that is waited for.
-    pub fn next(&self, waits: impl Fn(HostId) -> bool) -> Option<Timestamp> {
-        let waited_for = self.by_host.iter().filter(|(id, _)| waits(**id));
-        waited_for
-            .map(|(_, watched)| watched.reported_at + REPEATED_EVERY)
-            .min()
+    /// When something is to be said again of these hosts.
+    pub fn next(&self, waited_for: &BTreeSet<HostId>) -> Option<Timestamp> {
+        let watched = waited_for.iter().filter_map(|id| self.by_host.get(id));
+        watched.map(|watched| watched.reported_at + REPEATED_EVERY).min()
     }
 
     /// Says it again; the hosts that this was about.
     pub async fn repeat(
         &mut self,
         engine: &Engine,
-        waits: impl Fn(HostId) -> bool,
+        waited_for: &BTreeSet<HostId>,
         now: Timestamp,
     ) -> Result<Vec<HostId>, SimulationError> {
         let mut told = Vec::new();
-        for (host_id, watched) in &mut self.by_host {
-            if waits(*host_id) && watched.reported_at + REPEATED_EVERY <= now {
+        for host_id in waited_for {
+            if let Some(watched) = self.by_host.get_mut(host_id)
+                && watched.reported_at + REPEATED_EVERY <= now
+            {
                 watched.report(engine, *host_id, now).await?;
                 told.push(*host_id);
             }

@@ -43,6 +43,7 @@ pub async fn simulate(
         periods: BTreeMap::new(),
         changed_holds: Vec::new(),
         silent_at: BTreeMap::new(),
+        waited_for: BTreeSet::new(),
         quiet: Quiet::new(story.begins_at),
         steps: 0,
         at_this_moment: 0,
@@ -65,6 +66,8 @@ pub(crate) struct Run<'a> {
     pub periods: BTreeMap<HostId, Periods>,
     pub changed_holds: Vec<(Timestamp, HostId, Period)>,
     pub silent_at: BTreeMap<HostId, Timestamp>,
+    /// Hosts of which something has to be said again and again.
+    waited_for: BTreeSet<HostId>,
     quiet: Quiet,
     steps: u64,
     at_this_moment: u64,
@@ -118,7 +121,7 @@ impl Run<'_> {
         ends_at: Timestamp,
     ) -> Result<Option<Timestamp>, SimulationError> {
         let now = self.stage.now();
-        let repeats_at = self.observers.next(|id| self.is_waited_for(id));
+        let repeats_at = self.observers.next(&self.waited_for);
         let others = [happens_at, repeats_at, self.workers.next()]
             .into_iter()
             .flatten();
@@ -214,13 +217,9 @@ impl Run<'_> {
     }
 
     async fn repeat(&mut self, now: Timestamp) -> Result<Vec<HostId>, SimulationError> {
-        let states = &self.states;
-        let waits = |id: HostId| states.get(&id).is_some_and(is_waited_for);
-        self.observers.repeat(&self.stage.engine, waits, now).await
-    }
-
-    fn is_waited_for(&self, host_id: HostId) -> bool {
-        self.states.get(&host_id).is_some_and(is_waited_for)
+        self.observers
+            .repeat(&self.stage.engine, &self.waited_for, now)
+            .await
     }
 
     async fn take_sent(&mut self, now: Timestamp) -> Result<(), SimulationError> {
@@ -245,6 +244,11 @@ impl Run<'_> {
     fn note(&mut self, state: HostState, now: Timestamp) {
         let host_id = state.host.id;
         self.quiet.note(&state, now);
+        if is_waited_for(&state) {
+            self.waited_for.insert(host_id);
+        } else {
+            self.waited_for.remove(&host_id);
+        }
         if let Some(changed) = self.periods.entry(host_id).or_default().note(&state, now) {
             self.changed_holds.push((now, host_id, changed));
         }
