@@ -230,7 +230,7 @@ pub fn some_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     match known.as_slice() {
         [] => "there is none".to_owned(),
         [one] => format!("{one} is allowed"),
-        [all @ ..] if all.len() <= NAMED => format!("{} are allowed", all.join(", ")),
+        all if all.len() <= NAMED => format!("{} are allowed", all.join(", ")),
         [first @ .., _] => {
             let more = known.len() - NAMED;
             format!("{} and {more} more are allowed", first[..NAMED].join(", "))
