@@ -6,7 +6,7 @@ use ringfence_core::{EventKind, HostId, HostState, Timestamp};
 use ringfence_db::{EventRow, EventTest};
 use serde_json::json;
 
-use crate::outcome::fate;
+use crate::outcome::end_of;
 use crate::run::Run;
 use crate::{Entry, HostOutcome, Outcome, SimulationError, Wait};
 
@@ -63,7 +63,7 @@ impl Run<'_> {
             silent_at: self.silent_at.get(&host.id).copied(),
             fenced_at,
             waits: periods.map(|periods| periods.0.clone()).unwrap_or_default(),
-            end: fate(state, ends_at),
+            end: end_of(state, ends_at),
         }
     }
 
@@ -98,7 +98,7 @@ impl Run<'_> {
                 after: all.last().map_or(self.first_event, |last| last.sequence),
                 ..EventTest::default()
             };
-            let mut reader = self.stage.engine.db().reader();
+            let mut reader = self.own.engine.db().reader();
             let page = ringfence_db::events_page(&mut reader, test, false, PAGE).await?;
             let is_last = page.len() < PAGE as usize;
             all.extend(page);

@@ -33,12 +33,12 @@ pub struct HostOutcome {
     /// For what its operations waited, and how long.
     pub waits: Vec<Period>,
     /// How it stands in the end.
-    pub end: Fate,
+    pub end: End,
 }
 
 /// How a host stands when a simulation ends.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fate {
+pub struct End {
     /// In a word.
     pub word: Word,
     /// What its sources see.
@@ -104,7 +104,7 @@ pub struct Entry {
 }
 
 /// How a host stands, and why.
-pub(crate) fn fate(state: &HostState, now: Timestamp) -> Fate {
+pub(crate) fn end_of(state: &HostState, now: Timestamp) -> End {
     let host = &state.host;
     let live = state.operation.as_ref().filter(|live| live.status.is_live());
     let (word, detail) = match (live, &host.fence) {
@@ -122,7 +122,7 @@ pub(crate) fn fate(state: &HostState, now: Timestamp) -> Fate {
         }
         (None, None) => (Word::Unfenced, why_unfenced(state, now)),
     };
-    Fate {
+    End {
         word,
         failure_state: host.failure_state,
         fencing_state: host.fencing_state(),

@@ -7,10 +7,10 @@ use ringfence_core::{Catalogue, FailureState, HostId, HostState, Timestamp};
 use ringfence_engine::Context;
 
 use crate::observers::{self, Observers, is_waited_for};
+use crate::own_engine::OwnEngine;
 use crate::past::{Past, first_moment, known_since, past};
 use crate::periods::Periods;
-use crate::quiet::{Quiet, next_resume};
-use crate::stage::Stage;
+use crate::unchanged::{Unchanged, next_resume};
 use crate::workers::Workers;
 use crate::{Assumptions, Happening, Outcome, Period, SimulationError, Site, Story, What};
 
@@ -32,11 +32,11 @@ pub async fn simulate(
     let assumptions = Arc::new(assumptions);
     let first = first_moment(site, story);
     let site = &known_since(first, site);
-    let stage = Stage::set(first, drivers, Arc::clone(&assumptions)).await?;
+    let own = OwnEngine::start(first, drivers, Arc::clone(&assumptions)).await?;
     let mut run = Run {
         site,
         story,
-        stage: &stage,
+        own: &own,
         observers: Observers::default(),
         workers: Workers::new(assumptions),
         states: BTreeMap::new(),
@@ -44,21 +44,21 @@ pub async fn simulate(
         changed_holds: Vec::new(),
         silent_at: BTreeMap::new(),
         waited_for: BTreeSet::new(),
-        quiet: Quiet::new(story.begins_at),
+        unchanged: Unchanged::new(story.begins_at),
         steps: 0,
         at_this_moment: 0,
         first_event: 0,
     };
     let outcome = run.follow().await;
     drop(run);
-    stage.strike().await;
+    own.end().await;
     outcome
 }
 
 pub(crate) struct Run<'a> {
     pub site: &'a Site,
     pub story: &'a Story,
-    pub stage: &'a Stage,
+    pub own: &'a OwnEngine,
     observers: Observers,
     workers: Workers,
     /// As each host was last looked at.
@@ -68,7 +68,7 @@ pub(crate) struct Run<'a> {
     pub silent_at: BTreeMap<HostId, Timestamp>,
     /// Hosts of which something has to be said again and again.
     waited_for: BTreeSet<HostId>,
-    quiet: Quiet,
+    unchanged: Unchanged,
     steps: u64,
     at_this_moment: u64,
     /// The events of the story come after the one of this number.
@@ -90,19 +90,19 @@ impl Run<'_> {
                 break;
             };
             self.count_step(next)?;
-            self.stage.pass_until(next);
-            let now = self.stage.now();
+            self.own.pass_until(next);
+            let now = self.own.now();
             let mut touched = BTreeSet::new();
             while let Some(happening) = happenings.next_if(|happening| begins_at + happening.after <= now) {
                 self.happen(happening, now).await?;
                 touched.insert(happening.host_id);
-                self.quiet.is_over(now);
+                self.unchanged.ends(now);
             }
             touched.extend(self.repeat(now).await?);
-            while let Some(host_id) = self.workers.go_on(&self.stage.engine, now).await? {
+            while let Some(host_id) = self.workers.go_on(&self.own.engine, now).await? {
                 touched.insert(host_id);
             }
-            let looked_at = self.stage.engine.look_at_due().await;
+            let looked_at = self.own.engine.look_at_due().await;
             for state in looked_at.map_err(SimulationError::step("the hosts that are due are looked at"))? {
                 touched.remove(&state.host.id);
                 self.note(state, now);
@@ -110,7 +110,7 @@ impl Run<'_> {
             self.take_sent(now).await?;
             self.look_at(touched, now).await?;
         }
-        self.stage.pass_until(ends_at);
+        self.own.pass_until(ends_at);
         self.outcome(ends_at).await
     }
 
@@ -120,16 +120,16 @@ impl Run<'_> {
         happens_at: Option<Timestamp>,
         ends_at: Timestamp,
     ) -> Result<Option<Timestamp>, SimulationError> {
-        let now = self.stage.now();
+        let now = self.own.now();
         let repeats_at = self.observers.next(&self.waited_for);
         let others = [happens_at, repeats_at, self.workers.next()]
             .into_iter()
             .flatten();
         let is_idle = self.workers.next().is_none();
-        let quiet = self.quiet.lasts_beyond(&self.states, now).filter(|_| is_idle);
-        let due_at = self.stage.engine.next_due(quiet).await;
+        let unchanged = self.unchanged.lasts_beyond(&self.states, now).filter(|_| is_idle);
+        let due_at = self.own.engine.next_due(unchanged).await;
         let due_at = due_at.map_err(SimulationError::step("the next moment is looked for"))?;
-        let until = quiet.map(|_| next_resume(self.site, now).unwrap_or(ends_at).min(ends_at));
+        let until = unchanged.map(|_| next_resume(self.site, now).unwrap_or(ends_at).min(ends_at));
         let next = others
             .chain(due_at)
             .chain(until.filter(|until| *until > now))
@@ -138,7 +138,7 @@ impl Run<'_> {
     }
 
     fn count_step(&mut self, next: Timestamp) -> Result<(), SimulationError> {
-        let now = self.stage.now();
+        let now = self.own.now();
         self.at_this_moment = if next > now { 0 } else { self.at_this_moment + 1 };
         self.steps += 1;
         if self.steps > MAX_STEPS || self.at_this_moment > MAX_AT_ONE_MOMENT {
@@ -152,12 +152,12 @@ impl Run<'_> {
 
     /// What was so before the story begins.
     async fn prepare(&mut self) -> Result<(), SimulationError> {
-        let engine = &self.stage.engine;
+        let engine = &self.own.engine;
         let copied = engine.put_copy(&self.site.copy).await;
         copied.map_err(SimulationError::step("the state is copied"))?;
-        for (at, host_id, past) in past(self.site, self.stage.now(), self.story.begins_at) {
-            self.stage.pass_until(at);
-            let now = self.stage.now();
+        for (at, host_id, past) in past(self.site, self.own.now(), self.story.begins_at) {
+            self.own.pass_until(at);
+            let now = self.own.now();
             match past {
                 Past::Seen(seen) => {
                     self.observers.watch(engine, host_id, seen, now).await?;
@@ -167,7 +167,7 @@ impl Run<'_> {
                 }
             }
         }
-        self.stage.pass_until(self.story.begins_at);
+        self.own.pass_until(self.story.begins_at);
         let put = engine.put_policies(&self.site.copy).await;
         put.map_err(SimulationError::step("the policies are put in force"))?;
         let last = ringfence_db::last_sequence(&mut engine.db().reader()).await?;
@@ -177,12 +177,12 @@ impl Run<'_> {
                 .await?;
         }
         let all = self.site.copy.hosts.iter().map(|host| host.id).collect();
-        self.look_at(all, self.stage.now()).await?;
-        self.take_sent(self.stage.now()).await
+        self.look_at(all, self.own.now()).await?;
+        self.take_sent(self.own.now()).await
     }
 
     async fn happen(&mut self, happening: &Happening, now: Timestamp) -> Result<(), SimulationError> {
-        let engine = &self.stage.engine;
+        let engine = &self.own.engine;
         let host_id = happening.host_id;
         let host = host_id.to_string();
         match &happening.what {
@@ -212,20 +212,20 @@ impl Run<'_> {
 
     async fn ask_for_fence(&self, host_id: HostId, reason: &str) -> Result<(), SimulationError> {
         let by = Context::own("operator");
-        drop(self.stage.engine.fence(&host_id.to_string(), reason, &by).await);
+        drop(self.own.engine.fence(&host_id.to_string(), reason, &by).await);
         Ok(())
     }
 
     async fn repeat(&mut self, now: Timestamp) -> Result<Vec<HostId>, SimulationError> {
         self.observers
-            .repeat(&self.stage.engine, &self.waited_for, now)
+            .repeat(&self.own.engine, &self.waited_for, now)
             .await
     }
 
     async fn take_sent(&mut self, now: Timestamp) -> Result<(), SimulationError> {
-        let sent = self.stage.engine.take_sent().await;
+        let sent = self.own.engine.take_sent().await;
         for task in sent.map_err(SimulationError::step("the tasks that were sent are taken"))? {
-            self.quiet.is_over(now);
+            self.unchanged.ends(now);
             self.workers.take(task, now);
         }
         Ok(())
@@ -234,7 +234,7 @@ impl Run<'_> {
     /// Looks at hosts that something may have happened to.
     async fn look_at(&mut self, hosts: BTreeSet<HostId>, now: Timestamp) -> Result<(), SimulationError> {
         for host_id in hosts {
-            let state = self.stage.engine.look_at(&host_id.to_string()).await;
+            let state = self.own.engine.look_at(&host_id.to_string()).await;
             let state = state.map_err(SimulationError::step(format!("host {host_id} is read")))?;
             self.note(state, now);
         }
@@ -243,7 +243,7 @@ impl Run<'_> {
 
     fn note(&mut self, state: HostState, now: Timestamp) {
         let host_id = state.host.id;
-        self.quiet.note(&state, now);
+        self.unchanged.note(&state, now);
         if is_waited_for(&state) {
             self.waited_for.insert(host_id);
         } else {

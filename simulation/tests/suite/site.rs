@@ -124,7 +124,7 @@ pub fn back(seconds: i64, nth: u128) -> Happening {
     then(seconds, nth, What::Seen(FailureState::Up))
 }
 
-pub async fn play(
+pub async fn simulated(
     site: &Site,
     minutes: i64,
     happenings: Vec<Happening>,

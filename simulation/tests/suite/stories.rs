@@ -4,7 +4,7 @@ use ringfence_core::{ConditionStatus, FailureState};
 use ringfence_simulation::{Assumptions, Seen, Wait, What, Word};
 use serde_json::json;
 
-use crate::site::{back, begin, facts, of, play, policy, s, silent, site, then};
+use crate::site::{back, begin, facts, of, policy, s, silent, simulated, site, then};
 
 fn waits(
     outcome: &ringfence_simulation::Outcome,
@@ -19,7 +19,7 @@ fn waits(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_host_is_fenced_after_its_time_and_not_before() {
     let site = site(6, policy(json!({}), json!({ "settle_s": 2 })));
-    let outcome = play(&site, 10, vec![silent(10, 1)], Assumptions::default()).await;
+    let outcome = simulated(&site, 10, vec![silent(10, 1)], Assumptions::default()).await;
     let h1 = of(&outcome, "h1");
     assert_eq!(
         h1.fenced_at.iter().map(|at| s(*at)).collect::<Vec<_>>(),
@@ -48,7 +48,7 @@ async fn a_silent_host_is_fenced_after_its_time_and_not_before() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_segment_that_fences_nothing_by_itself_says_so() {
     let site = site(3, policy(json!({ "automatic": false }), json!({})));
-    let outcome = play(&site, 10, vec![silent(0, 1)], Assumptions::default()).await;
+    let outcome = simulated(&site, 10, vec![silent(0, 1)], Assumptions::default()).await;
     let end = &of(&outcome, "h1").end;
     assert_eq!(
         (end.word, end.detail.as_str()),
@@ -62,7 +62,7 @@ async fn the_storm_brake_asks_from_the_host_on_that_is_too_much() {
     let happenings = (1..=4)
         .map(|nth| silent(i64::try_from(nth).unwrap() * 40, nth))
         .collect();
-    let outcome = play(&site, 30, happenings, Assumptions::default()).await;
+    let outcome = simulated(&site, 30, happenings, Assumptions::default()).await;
     for host in ["h1", "h2"] {
         assert_eq!(of(&outcome, host).end.word, Word::Fenced, "{host}");
     }
@@ -80,7 +80,7 @@ async fn the_storm_brake_asks_from_the_host_on_that_is_too_much() {
 async fn one_fence_at_a_time_and_the_first_that_fell_silent_comes_first() {
     let site = site(10, policy(json!({ "at_once": 1 }), json!({ "settle_s": 0 })));
     let happenings = vec![silent(2, 3), silent(1, 2), silent(0, 5)];
-    let outcome = play(&site, 10, happenings, Assumptions::default()).await;
+    let outcome = simulated(&site, 10, happenings, Assumptions::default()).await;
     let fenced = |host: &str| s(of(&outcome, host).fenced_at[0]);
     assert!(
         fenced("h5") < fenced("h2") && fenced("h2") < fenced("h3"),
@@ -106,7 +106,7 @@ async fn of_three_members_one_is_fenced_and_the_next_waits_until_the_first_is_ba
         site.add(host);
     }
     let happenings = vec![silent(0, 1), silent(60, 2), silent(60, 4), back(600, 1)];
-    let outcome = play(&site, 60, happenings, Assumptions::default()).await;
+    let outcome = simulated(&site, 60, happenings, Assumptions::default()).await;
     assert_eq!(
         of(&outcome, "h4").end.word,
         Word::Fenced,
@@ -144,7 +144,7 @@ async fn a_suspension_holds_until_it_ends() {
             reason: "a switch is replaced".to_owned(),
         },
     );
-    let outcome = play(&site, 30, vec![silent(0, 1)], Assumptions::default()).await;
+    let outcome = simulated(&site, 30, vec![silent(0, 1)], Assumptions::default()).await;
     let [(Wait::Held, by, 30, Some(until))] = &waits(&outcome, "h1")[..] else {
         panic!("{outcome:#?}");
     };
@@ -168,7 +168,7 @@ async fn a_condition_spares_one_host_and_has_another_one_fenced_although_it_answ
         then(0, 2, condition("KernelDeadlock")),
         silent(70, 2),
     ];
-    let outcome = play(&site, 10, happenings, Assumptions::default()).await;
+    let outcome = simulated(&site, 10, happenings, Assumptions::default()).await;
     assert_eq!(waits(&outcome, "h1"), [(Wait::Held, vec!["condition"], 40, None)]);
     assert_eq!(of(&outcome, "h1").end.word, Word::Held);
     let started = outcome
@@ -186,7 +186,7 @@ async fn after_a_storm_the_segment_has_to_be_quiet() {
         policy(json!({ "at_most": 1, "within_s": 60, "quiet_s": 300 }), json!({})),
     );
     let happenings = vec![silent(0, 1), silent(0, 2), silent(200, 3)];
-    let outcome = play(&site, 30, happenings, Assumptions::default()).await;
+    let outcome = simulated(&site, 30, happenings, Assumptions::default()).await;
     for host in ["h1", "h2"] {
         assert_eq!(waits(&outcome, host), [(Wait::StormBrake, vec![], 30, None)]);
     }
@@ -203,7 +203,7 @@ async fn a_host_that_is_fenced_again_and_again_is_taken_back_no_more() {
     let rest = json!({ "auto_rejoin": true, "quarantine": { "fences": 2, "within_s": 3600 } });
     let site = site(4, policy(json!({}), rest));
     let happenings = vec![silent(0, 1), back(120, 1), silent(300, 1), back(420, 1)];
-    let outcome = play(&site, 30, happenings, Assumptions::default()).await;
+    let outcome = simulated(&site, 30, happenings, Assumptions::default()).await;
     let h1 = of(&outcome, "h1");
     assert_eq!(
         (h1.fenced_at.len(), h1.end.word),
@@ -226,14 +226,14 @@ async fn a_method_that_fails_gives_way_to_the_next_and_what_fails_altogether_nee
         failing: names.iter().map(|name| (*name).to_owned()).collect(),
         ..Assumptions::default()
     };
-    let outcome = play(&site, 10, vec![silent(0, 1)], failing(&["bmc"])).await;
+    let outcome = simulated(&site, 10, vec![silent(0, 1)], failing(&["bmc"])).await;
     let h1 = of(&outcome, "h1");
     assert!(
         h1.end.word == Word::Fenced && h1.end.detail.contains("pdu"),
         "{outcome:#?}"
     );
     assert!(s(h1.fenced_at[0]) > 40, "{outcome:#?}");
-    let outcome = play(&site, 10, vec![silent(0, 1)], failing(&["bmc", "pdu"])).await;
+    let outcome = simulated(&site, 10, vec![silent(0, 1)], failing(&["bmc", "pdu"])).await;
     assert_eq!(of(&outcome, "h1").end.word, Word::NeedsOperator, "{outcome:#?}");
     assert_eq!(of(&outcome, "h1").waits[0].waits_for, Wait::Operator);
 }
@@ -243,7 +243,7 @@ async fn a_host_without_a_device_fences_itself_while_it_is_watched() {
     let rest = json!({ "self_fencing_timeout_s": 90, "settle_s": 0 });
     let mut site = site(4, policy(json!({}), rest));
     site.copy.plans.clear();
-    let outcome = play(&site, 10, vec![silent(0, 1)], Assumptions::default()).await;
+    let outcome = simulated(&site, 10, vec![silent(0, 1)], Assumptions::default()).await;
     let h1 = of(&outcome, "h1");
     assert!(
         h1.end.word == Word::Fenced && h1.end.detail.contains("self-fencing"),
@@ -286,7 +286,7 @@ async fn hosts_that_are_silent_or_fenced_already_count() {
         }
         site.add(host);
     }
-    let outcome = play(&site, 10, vec![silent(0, 3)], Assumptions::default()).await;
+    let outcome = simulated(&site, 10, vec![silent(0, 3)], Assumptions::default()).await;
     assert_eq!(waits(&outcome, "h3"), [(Wait::StormBrake, vec![], 30, None)]);
     let detail = &of(&outcome, "h3").end.detail;
     assert!(
@@ -316,8 +316,8 @@ async fn two_simulations_of_one_story_come_to_one_outcome() {
                 .collect::<Vec<_>>(),
         )
     };
-    let first = play(&site, 30, happenings.clone(), Assumptions::default()).await;
-    let second = play(&site, 30, happenings, Assumptions::default()).await;
+    let first = simulated(&site, 30, happenings.clone(), Assumptions::default()).await;
+    let second = simulated(&site, 30, happenings, Assumptions::default()).await;
     assert_eq!(told(&first), told(&second));
     assert!(
         first.hosts.iter().all(|host| host.end.word == Word::Fenced),

@@ -8,7 +8,7 @@ use ringfence_core::{HostId, HostState, OperationStatus, Safeguard, Timestamp};
 use crate::Site;
 
 /// After so much time without a change, what counts for a short time counts no more: permits of a minute and of a span, and what others have said.
-const QUIET: TimeDelta = TimeDelta::seconds(90);
+const LONG: TimeDelta = TimeDelta::seconds(90);
 /// What is held, or could not begin, is looked at again within so much time.
 const LOOKED_AT_WITHIN: TimeDelta = TimeDelta::seconds(5);
 
@@ -16,12 +16,12 @@ const LOOKED_AT_WITHIN: TimeDelta = TimeDelta::seconds(5);
 type Mark = (u64, Option<(OperationStatus, String)>);
 
 /// Since when nothing has changed.
-pub(crate) struct Quiet {
+pub(crate) struct Unchanged {
     changed_at: Timestamp,
     marks: BTreeMap<HostId, Mark>,
 }
 
-impl Quiet {
+impl Unchanged {
     pub fn new(now: Timestamp) -> Self {
         Self {
             changed_at: now,
@@ -30,7 +30,7 @@ impl Quiet {
     }
 
     /// Something was sent to a worker, or happened from outside.
-    pub fn is_over(&mut self, now: Timestamp) {
+    pub fn ends(&mut self, now: Timestamp) {
         self.changed_at = now;
     }
 
@@ -50,7 +50,7 @@ impl Quiet {
     /// Until after when only what waits for longer than a look changes anything; `None` where a look may find something.
     pub fn lasts_beyond(&self, states: &BTreeMap<HostId, HostState>, now: Timestamp) -> Option<Timestamp> {
         // The quiet time of a segment ends by itself, at a moment that only its safeguard knows.
-        let waits_for_quiet = |state: &HostState| {
+        let cools_down = |state: &HostState| {
             let held = state.operation.as_ref().and_then(|live| live.held());
             held.is_some_and(|held| {
                 held.by
@@ -58,8 +58,8 @@ impl Quiet {
                     .any(|ruling| ruling.safeguard == Safeguard::CoolDown)
             })
         };
-        let is_long = now - self.changed_at >= QUIET;
-        (is_long && !states.values().any(waits_for_quiet)).then(|| now + LOOKED_AT_WITHIN)
+        let is_long = now - self.changed_at >= LONG;
+        (is_long && !states.values().any(cools_down)).then(|| now + LOOKED_AT_WITHIN)
     }
 }
 

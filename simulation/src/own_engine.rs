@@ -1,4 +1,4 @@
-//! Where a simulation takes place: a database in a folder that is removed with it, and an engine whose loops do not run.
+//! The simulation's own engine, whose loops do not run, on a database in a folder that is removed with it.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use uuid::Uuid;
 use crate::bus::SimulatedBus;
 use crate::{Assumptions, SimulationError};
 
-pub(crate) struct Stage {
+pub(crate) struct OwnEngine {
     pub engine: Engine,
     db: Database,
     /// Removed when it is dropped, after the database was closed.
     folder: TempDir,
 }
 
-impl Stage {
-    pub async fn set(
+impl OwnEngine {
+    pub async fn start(
         at: Timestamp,
         drivers: Catalogue,
         assumptions: Arc<Assumptions>,
@@ -57,7 +57,7 @@ impl Stage {
         self.engine.clock().advance(by);
     }
 
-    pub async fn strike(self) {
+    pub async fn end(self) {
         self.db.close().await;
         drop(self.folder);
     }
