@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     FailureState, FencingState, GroupCounts, GroupRule, HostState, OperationKind, OperationStatus, Problems,
-    Timestamp, decide::condition_due, group, validate_name,
+    SightPolicy, Sights, Timestamp, decide::condition_due, group, validate_name,
 };
 
 /// What a segment says of automatic fences.
@@ -37,6 +37,9 @@ pub struct FencingPolicy {
     /// Seconds for which a fence that has begun by itself leaves the power to a host that writes a crash dump, 10 to 21,600; `null`: it does not wait for dumps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kdump_timeout_s: Option<u32>,
+    /// When a source's word that a host is silent counts; `null`: always.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sight: Option<SightPolicy>,
     /// Rules for groups of hosts, at most 8.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRule>,
@@ -63,6 +66,7 @@ impl Default for FencingPolicy {
             per_minute: None,
             quiet_s: None,
             kdump_timeout_s: None,
+            sight: None,
             groups: Vec::new(),
             ceph: Vec::new(),
             queries: Vec::new(),
@@ -93,6 +97,8 @@ pub struct Neighbourhood {
     pub not_quiet_since: Option<Timestamp>,
     /// The groups of the host that the segment has rules for.
     pub groups: GroupCounts,
+    /// What the sources hear, where the segment wants that counted.
+    pub sights: Sights,
 }
 
 /// So many hosts may be out of service whatever their percentage, while another one is in service.
@@ -113,6 +119,7 @@ impl FencingPolicy {
             begun: _,
             not_quiet_since: _,
             groups: _,
+            sights: _,
         } = around;
         let [hosts, out_of_service, lately] = [*hosts, *out_of_service, *lately];
         let [in_cloud, out_of_service_in_cloud] = [*in_cloud, *out_of_service_in_cloud];
@@ -163,6 +170,9 @@ impl FencingPolicy {
                     format!("is {value}; {min} to {max} is allowed"),
                 );
             }
+        }
+        if let Some(sight) = self.sight {
+            sight.check(problems);
         }
         group::check(&self.groups, problems);
         check_names("policy.fencing.ceph", &self.ceph, MAX_ASKED, problems);

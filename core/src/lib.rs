@@ -59,6 +59,7 @@ mod resolve;
 mod resolved;
 mod safeguard;
 mod segment;
+mod sight;
 mod sources;
 mod subscription;
 mod suspension;
@@ -149,6 +150,7 @@ pub use resolve::{FrozenMethod, FrozenPlan, FrozenStage, FrozenTask, resolve};
 pub use resolved::{ResolvedLevel, ResolvedMethod, ResolvedPlan, ResolvedStage, ResolvedTask, Unusable};
 pub use safeguard::{Held, Ruling, Safeguard, Verdict, asks_others, rulings};
 pub use segment::{Segment, SegmentDraft, SegmentPolicy, validate_policy};
+pub use sight::{HEARD_S, SightPolicy, Sights, SourceCount};
 pub use sources::{
     CONTESTED_S, MAX_SOURCES, Report, Seen, SeenBecause, Silence, Source, Sources, WATCHED_GAP_S, Watched,
 };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Cause, Condition, FailureState, HostState, Neighbourhood, Operation, Opinions, Timestamp, cool_down,
-    group, words,
+    decide::after_s, group, sight, words,
 };
 
 /// Seconds between two looks at the safeguards of a fence that they hold.
@@ -20,6 +20,8 @@ pub enum Safeguard {
     Suspension,
     /// No condition of the host spares it.
     Condition,
+    /// A source that does not hear the host hears enough others.
+    Sight,
     /// The segment has been quiet for some time since its storm brake held a fence.
     CoolDown,
     /// Every Ceph of which the host is a part goes on without it.
@@ -44,6 +46,7 @@ impl Safeguard {
             Self::Silence
             | Self::Suspension
             | Self::Condition
+            | Self::Sight
             | Self::CoolDown
             | Self::Quorum
             | Self::AtOnce
@@ -58,6 +61,7 @@ impl Safeguard {
             Self::Silence
             | Self::Suspension
             | Self::Condition
+            | Self::Sight
             | Self::CoolDown
             | Self::Quorum
             | Self::Ceph
@@ -149,7 +153,13 @@ pub fn rulings(
     let quiet = policy
         .quiet_s
         .map(|quiet_s| cool_down::ruling(quiet_s, around.not_quiet_since));
-    let before = [silence, suspended, spared, quiet].into_iter().flatten();
+    let due = host
+        .host
+        .failure_since
+        .map(|since| after_s(since, policy.after_s));
+    let sight = policy.sight.filter(|_| cause == Cause::Silence);
+    let sight = sight.map(|sight| sight::ruling(sight, &host.host, &around.sights, due, now));
+    let before = [silence, suspended, spared, sight, quiet].into_iter().flatten();
     let asked = opinions.rulings(&host.policy, now);
     let line = [at_once, per_minute].into_iter().flatten();
     before.chain(groups).chain(asked).chain(line).collect()

@@ -138,6 +138,7 @@ impl SegmentDraft {
         in_policy["fencing"]["per_minute"] = json!(fencing.per_minute);
         in_policy["fencing"]["quiet_s"] = json!(fencing.quiet_s);
         in_policy["fencing"]["kdump_timeout_s"] = json!(fencing.kdump_timeout_s);
+        in_policy["fencing"]["sight"] = json!(fencing.sight);
         in_policy["fencing"]["groups"] = json!(fencing.groups);
         in_policy["fencing"]["ceph"] = json!(fencing.ceph);
         in_policy["fencing"]["queries"] = json!(fencing.queries);

@@ -60,6 +60,14 @@ impl Dialect {
         }
     }
 
+    /// The entries of a member of the JSON object in a column of text, to select from: `key` and `value`.
+    pub(crate) fn entries_of(self, column: &'static str, member: &'static str) -> String {
+        match self {
+            Self::Postgres => format!("json_each(CAST({column} AS json) -> '{member}')"),
+            Self::Sqlite => format!("json_each({column}, '$.{member}')"),
+        }
+    }
+
     /// A condition: the host has the label whose name and value are bound as `$1` and `$2`.
     pub(crate) fn has_label(self) -> &'static str {
         match self {

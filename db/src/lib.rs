@@ -42,6 +42,7 @@ mod run;
 mod schema;
 mod segments;
 mod shared_devices;
+mod sights;
 mod sqlite;
 mod statement;
 mod subscriptions;
@@ -113,6 +114,7 @@ pub use segments::{delete_segment, insert_segment, list_segments, segment, updat
 pub use shared_devices::{
     SharedDevice, add_shared_devices, remove_shared_devices, shared_devices, shared_devices_of,
 };
+pub use sights::{are_sights_wanted, count_sources, set_sights, sights};
 pub use subscriptions::{
     Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,
     hold_subscription, insert_subscription, keep_subscription, list_subscriptions, subscription,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringfence_core::{
-    FencingPolicy, Group, GroupCount, GroupCounts, Host, HostId, Labels, Neighbourhood, Permit, Timestamp,
-    not_quiet_since,
+    FencingPolicy, Group, GroupCount, GroupCounts, Host, HostId, Labels, Neighbourhood, Permit, Sights,
+    Timestamp, not_quiet_since,
 };
 use sqlx::AssertSqlSafe;
 
@@ -62,6 +62,7 @@ pub async fn neighbourhood(
         begun: row.count("begun")?,
         not_quiet_since: None,
         groups: GroupCounts::default(),
+        sights: Sights::default(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What the whole installation looks like at one moment, in numbers, for those who watch it.
 
-use ringfence_core::Timestamp;
+use ringfence_core::{Sights, Timestamp};
 
 use crate::run::{Run, fetch_all, fetch_optional};
 use crate::value::args;
@@ -31,6 +31,8 @@ pub struct Survey {
     pub event_sinks: Vec<(String, Option<Timestamp>)>,
     /// What is suspended; at most 1000 segments and 1000 hosts.
     pub suspensions: Suspended,
+    /// What the sources hear, where a segment wants that counted.
+    pub sights: Sights,
     /// Hosts in quarantine.
     pub quarantined: u64,
 }
@@ -67,8 +69,16 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         undelivered_since: undelivered_since(run).await?,
         event_sinks: event_sinks(run).await?,
         suspensions: crate::suspensions(run, MOST_SUSPENSIONS).await?,
+        sights: sights(run).await?,
         quarantined: quarantined(run).await?,
     })
+}
+
+async fn sights(run: &mut impl Run) -> Result<Sights, DbError> {
+    if !crate::are_sights_wanted(run).await? {
+        return Ok(Sights::default());
+    }
+    crate::sights(run).await
 }
 
 async fn hosts(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, DbError> {

@@ -117,6 +117,7 @@ impl Engine {
         Ok(Neighbourhood {
             not_quiet_since,
             groups,
+            sights: self.sights(state).await?,
             ..around
         })
     }

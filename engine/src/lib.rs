@@ -41,6 +41,7 @@ mod retention;
 mod service;
 mod shared_answer;
 mod shared_devices;
+mod sight;
 mod task_queues;
 mod turn;
 mod warnings;

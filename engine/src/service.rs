@@ -28,7 +28,7 @@ use crate::retention::RetentionConfig;
 use crate::task_queues::{self, TaskQueues};
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::writes::{self, Writes};
-use crate::{EngineError, checks, heartbeats, intake, kdump, reconcile, retention, webhooks};
+use crate::{EngineError, checks, heartbeats, intake, kdump, reconcile, retention, sight, webhooks};
 
 /// How an engine works. The defaults suit both one machine and many.
 #[derive(Clone, Debug)]
@@ -208,6 +208,7 @@ impl Engine {
         running.run(self, webhooks::answer_asked);
         running.run(self, checks::run);
         running.run(self, heartbeats::run);
+        running.run(self, sight::run);
         running.run(self, retention::run);
         for (platform, config) in &self.0.config.platforms {
             let (platform, config) = (Arc::clone(platform), config.clone());

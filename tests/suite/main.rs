@@ -34,6 +34,7 @@ mod retention;
 mod scheduler_hook;
 mod second_opinions;
 mod segments_as_text;
+mod sight;
 mod simulated;
 mod sources;
 mod subscriptions;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use ringfence_core::{
     ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment, SegmentDraft,
-    SegmentPolicy, Wanted,
+    SegmentPolicy, SightPolicy, Wanted,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -92,6 +92,9 @@ pub(crate) struct FencingView {
     pub quiet_s: Option<u32>,
     /// Seconds for which a fence that has begun by itself leaves the power to a host that writes a crash dump; 10 to 21600; null: it does not wait for dumps.
     pub kdump_timeout_s: Option<u32>,
+    /// When a source's word that a host is silent counts, so that a source which is cut off itself has no host fenced; null: always.
+    #[schema(value_type = Option<SightView>)]
+    pub sight: Option<SightPolicy>,
     /// What is bounded for groups of hosts; at most 8.
     #[schema(value_type = Vec<GroupRuleView>, max_items = 8)]
     pub groups: Vec<GroupRule>,
@@ -104,7 +107,7 @@ pub(crate) struct FencingView {
 }
 
 shown! { FencingPolicy, FencingView:
-    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, kdump_timeout_s, groups, ceph, queries,
+    automatic, after_s, at_most, within_s, at_most_percent, at_once, per_minute, quiet_s, kdump_timeout_s, sight, groups, ceph, queries,
 }
 
 /// What is bounded for the hosts that share a value of a label, in whichever segment, or for all hosts. One of the bounds is needed.
@@ -123,6 +126,18 @@ pub(crate) struct GroupRuleView {
     /// Whether more than half of the group's hosts have to stay in service; false if absent
     #[schema(required = false)]
     majority: bool,
+}
+
+/// How much of what it watches a source has to hear before a host is fenced by its word.
+#[expect(dead_code, reason = "it describes SightPolicy")]
+#[derive(ToSchema)]
+pub(crate) struct SightView {
+    /// The percentage of its hosts that a source may not hear (it has said UP of a host within 180 s); 1 to 99. Beyond it the source counts as cut off. One host of two or more never is too much.
+    #[schema(minimum = 1, maximum = 99, example = 50)]
+    at_most_percent: u32,
+    /// Seconds for which it has to have heard enough of them since then; 10 to 3600.
+    #[schema(minimum = 10, maximum = 3_600, example = 60)]
+    quiet_s: u32,
 }
 
 /// How often a host has to be fenced to be in quarantine.

@@ -485,9 +485,17 @@ pub struct Fencing {
     pub per_minute: Option<u32>,
     pub quiet_s: Option<u32>,
     pub kdump_timeout_s: Option<u32>,
+    pub sight: Option<Sight>,
     pub groups: Vec<GroupRule>,
     pub ceph: Vec<String>,
     pub queries: Vec<String>,
+}
+
+/// When a source's word that a host is silent counts.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Sight {
+    pub at_most_percent: u32,
+    pub quiet_s: u32,
 }
 
 /// When a host is in quarantine.

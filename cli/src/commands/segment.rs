@@ -24,7 +24,7 @@ use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{ConditionRule, Policy, Quarantine, Segment};
+use crate::client::view::{ConditionRule, Policy, Quarantine, Segment, Sight};
 use crate::error::CliError;
 use crate::output::{Details, Screen, Table};
 
@@ -101,6 +101,9 @@ pub struct SegmentFields {
     /// kdump_timeout_s=600, ceph=METHOD,METHOD or queries=METHOD,METHOD; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     fencing: Vec<String>,
+    /// How much of what it watches a source has to hear before a host is fenced by its word, as in at_most_percent=50,quiet_s=60: it may not hear 50 % of its hosts; none: it need not
+    #[arg(long, value_name = "at_most_percent=N,quiet_s=SECONDS|none", value_parser = sight_or_none)]
+    sight: Option<Value>,
     /// What is bounded for a group of hosts, as in label=rack,at_once=1, label=etcd,majority=true, label=etcd,at_most_out=1, or at_once=10 for all hosts; may be
     /// repeated, and replaces all rules for groups; none: removes all rules
     #[arg(long, value_name = "KEY=VALUE[,KEY=VALUE]|none")]
@@ -127,7 +130,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "quarantine", "rejoin_wait_s", "workloads_zone",
-    "heartbeats", "fencing", "group", "condition", "evacuation",
+    "heartbeats", "fencing", "sight", "group", "condition", "evacuation",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -152,6 +155,21 @@ fn names_or_none(text: &str) -> Result<Value, String> {
 }
 
 fn quarantine_or_none(text: &str) -> Result<Value, String> {
+    numbers_or_none(
+        text,
+        "fences=N,within_s=SECONDS is allowed, such as fences=3,within_s=86400, and none",
+    )
+}
+
+fn sight_or_none(text: &str) -> Result<Value, String> {
+    numbers_or_none(
+        text,
+        "at_most_percent=N,quiet_s=SECONDS is allowed, such as at_most_percent=50,quiet_s=60, and none",
+    )
+}
+
+/// Names with whole numbers.
+fn numbers_or_none(text: &str, allowed: &str) -> Result<Value, String> {
     if text == "none" {
         return Ok(Value::Null);
     }
@@ -161,9 +179,7 @@ fn quarantine_or_none(text: &str) -> Result<Value, String> {
         Some((key.trim().to_owned(), Value::from(value)))
     };
     let fields: Option<Map<String, Value>> = text.split(',').map(field).collect();
-    fields.map(Value::Object).ok_or_else(|| {
-        "fences=N,within_s=SECONDS is allowed, such as fences=3,within_s=86400, and none".to_owned()
-    })
+    fields.map(Value::Object).ok_or_else(|| allowed.to_owned())
 }
 
 fn zone_or_none(text: &str) -> Result<Value, String> {
@@ -300,6 +316,7 @@ impl SegmentFields {
         put(&mut policy, "heartbeats", self.heartbeats);
         let fencing = self.fencing.iter().map(|text| fencing_field(text));
         let mut fencing = fencing.collect::<Result<Map<String, Value>, CliError>>()?;
+        put(&mut fencing, "sight", self.sight);
         if !self.group.is_empty() {
             fencing.insert("groups".to_owned(), group_rules(&self.group)?.into());
         }
@@ -356,11 +373,19 @@ fn fencing(policy: &Policy) -> String {
     let dump = fencing
         .kdump_timeout_s
         .map(|seconds| format!(", power after a crash dump of up to {seconds} s"));
+    let sight = fencing.sight.map(
+        |Sight {
+             at_most_percent,
+             quiet_s,
+         }| {
+            format!(", by a source that has not lost {at_most_percent} % of its hosts for {quiet_s} s")
+        },
+    );
     let ceph = Some(fencing.ceph.join(", ")).filter(|names| !names.is_empty());
     let ceph = ceph.map(|names| format!(", where Ceph goes on without the host ({names})"));
     let queries = Some(fencing.queries.join(", ")).filter(|names| !names.is_empty());
     let queries = queries.map(|names| format!(", where queries allow it ({names})"));
-    let more = [at_once, per_minute, quiet, dump, ceph, queries];
+    let more = [at_once, per_minute, quiet, dump, sight, ceph, queries];
     let more: String = more.into_iter().flatten().collect();
     format!(
         "by itself after {} s, at most {} hosts within {} s and {} % of them all{more}",
@@ -489,6 +514,7 @@ mod tests {
                 "at_most=8".to_owned(),
                 "at_once=none".to_owned(),
             ],
+            sight: Some(sight_or_none("at_most_percent=50,quiet_s=60").unwrap()),
             group: vec![
                 "label=rack,at_once=1".to_owned(),
                 "label=7,majority=true".to_owned(),
@@ -498,7 +524,7 @@ mod tests {
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true, "heartbeats": ["lease", "nfs"],
-                "fencing": {"automatic": true, "at_most": 8, "at_once": null, "groups": [{"label": "rack", "at_once": 1}, {"label": "7", "majority": true}]},
+                "fencing": {"automatic": true, "at_most": 8, "at_once": null, "sight": {"at_most_percent": 50, "quiet_s": 60}, "groups": [{"label": "rack", "at_once": 1}, {"label": "7", "majority": true}]},
                 "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}], "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());

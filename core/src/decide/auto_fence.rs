@@ -36,10 +36,13 @@ pub(super) fn auto_fence(
     }
     let cause = Cause::of_automatic(&draft.state.host);
     let holding = held::holding(draft, cause, around, opinions);
-    // A person has said already that the host is to be left alone: the storm brake asks when that is over.
-    let is_left_alone = holding
-        .iter()
-        .any(|ruling| matches!(ruling.safeguard, Safeguard::Suspension | Safeguard::Condition));
+    // A person has said already that the host is to be left alone, or what is out of service may be what sees it: the storm brake asks when that is over.
+    let is_left_alone = holding.iter().any(|ruling| {
+        matches!(
+            ruling.safeguard,
+            Safeguard::Suspension | Safeguard::Condition | Safeguard::Sight
+        )
+    });
     let brake = brake(draft, around).filter(|_| !is_left_alone);
     let is_free = brake.is_none() && holding.is_empty();
     let mut operation = new_operation(draft, id, resolved, cause);

@@ -12,10 +12,11 @@ CREATE TABLE segments (
     updated_at integer NOT NULL
 ) STRICT;
 
--- One row. The suspension of all hosts, if there is one.
+-- One row. The suspension of all hosts, if there is one, and what the sources hear, where a segment wants that counted.
 CREATE TABLE everything (
     one integer PRIMARY KEY CHECK (one = 1),
-    suspension text CHECK (suspension <> '')
+    suspension text CHECK (suspension <> ''),
+    sights text CHECK (sights <> '')
 ) STRICT;
 
 INSERT INTO everything (one) VALUES (1);

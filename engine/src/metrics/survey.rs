@@ -8,8 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use ringfence_core::{
-    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, SuspensionScope, Timestamp,
-    error_chain,
+    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, Sights, SourceCount,
+    SuspensionScope, Timestamp, error_chain,
 };
 use ringfence_db::{Survey, Suspended};
 use tokio::time::{Instant, timeout};
@@ -25,6 +25,8 @@ const GOOD_FOR: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 type Gauges2 = Family<Words<2>, Gauge>;
+/// A source by its name; there are 64 at most.
+type BySource = [(&'static str, String); 1];
 /// With no labels; a family, because it can be left out while the number is not known.
 type Seconds = Family<Words<0>, Gauge<f64, AtomicU64>>;
 type Count = Family<Words<0>, Gauge>;
@@ -44,6 +46,8 @@ pub(crate) struct Gauges {
     failing_checks: Family<Words<1>, Gauge>,
     quarantined: Family<Words<0>, Gauge>,
     suspensions: Family<Words<1>, Gauge>,
+    source_hosts: Family<BySource, Gauge>,
+    source_heard_hosts: Family<BySource, Gauge>,
     oldest_suspension: Seconds,
     next_suspension_end: Seconds,
     /// The names of all drivers.
@@ -77,6 +81,8 @@ impl Gauges {
                 "Events that are numbered and that this process has not passed on to its listeners yet";
             self.failing_checks => "method_checks_failing", "Methods' devices whose last health check was not answered well, by driver";
             self.quarantined => "quarantined_hosts", "Hosts that were fenced too often lately, and are taken back by a person alone";
+            self.source_hosts => "source_hosts", "Hosts on which a source has reported, without those that are FENCED or being fenced";
+            self.source_heard_hosts => "source_heard_hosts", "Hosts of these of which the source has said UP lately";
             self.suspensions => "suspensions", "Suspensions that are in force, by what is suspended";
             self.oldest_suspension => "oldest_suspension_age_seconds", "Since when the oldest of them lasts; 0 if there is none";
             self.next_suspension_end => "next_suspension_end_seconds", "After what time the next of them ends by itself; absent if none does";
@@ -128,9 +134,21 @@ impl Gauges {
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
         set(&self.quarantined, &[], survey.quarantined);
+        self.show_sights(&survey.sights);
         self.show_suspensions(&survey.suspensions, now);
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
         self.behind.show(survey, now);
+    }
+
+    fn show_sights(&self, sights: &Sights) {
+        self.source_hosts.clear();
+        self.source_heard_hosts.clear();
+        for (source, SourceCount { hosts, heard }) in sights.counts() {
+            let label = [("source", source.to_owned())];
+            let shown = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+            self.source_hosts.get_or_create(&label).set(shown(hosts));
+            self.source_heard_hosts.get_or_create(&label).set(shown(heard));
+        }
     }
 
     fn show_suspensions(&self, suspended: &Suspended, now: Timestamp) {
@@ -162,6 +180,8 @@ impl Gauges {
         self.feed_lag.clear();
         self.failing_checks.clear();
         self.quarantined.clear();
+        self.source_hosts.clear();
+        self.source_heard_hosts.clear();
         self.suspensions.clear();
         self.oldest_suspension.clear();
         self.next_suspension_end.clear();

@@ -70,6 +70,32 @@ impl Silent {
     }
 }
 
+#[tokio::test]
+async fn an_address_without_a_port_is_asked_for_an_echo() {
+    let reference = service("").await;
+    let held = reach("127.0.0.1", &reference, &[]).await.unwrap();
+    assert_eq!(
+        (held.is_allowed, held.reason.as_str()),
+        (false, "127.0.0.1 answers: an ICMP echo")
+    );
+    let held = reach("[::1]", "localhost", &[]).await.unwrap();
+    assert_eq!(
+        (held.is_allowed, held.reason.as_str()),
+        (false, "[::1] answers: an ICMP echo")
+    );
+    // No machine has an address of a network for documents: no echo comes back, or there is no way to it.
+    let silent = reach("192.0.2.1", "127.0.0.1", &[]).await;
+    let told = silent.map_or_else(
+        |error| error.to_string(),
+        |said| format!("{}: {}", said.is_allowed, said.reason),
+    );
+    let allowed = "true: 192.0.2.1 does not answer: no echo in time, and 1 of 1 references answer";
+    assert!(
+        told == allowed || told.starts_with("192.0.2.1 cannot be tried: "),
+        "{told}"
+    );
+}
+
 /// A port at which nothing listens.
 async fn closed() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

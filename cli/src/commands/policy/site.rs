@@ -32,6 +32,8 @@ const CERTAINLY_DUE_S: i64 = 60;
 pub struct Copied {
     pub site: Site,
     pub notes: Vec<String>,
+    /// Whether a segment asks what sources hear of other hosts.
+    pub has_sight: bool,
 }
 
 #[derive(Deserialize)]
@@ -79,8 +81,14 @@ struct SuspendedSegment {
 /// Reads all of it.
 pub async fn copy(client: &Client, now: Timestamp) -> Result<Copied, CliError> {
     let mut site = Site::default();
+    let mut has_sight = false;
     for row in all(client, "segments", MAX_OTHERS).await? {
-        site.copy.segments.push(segment_of(row)?);
+        let draft = segment::as_it_is(&row)?;
+        has_sight |= draft.policy.fencing.sight.is_some();
+        let SegmentRow { id, created_at } = read("segments", row)?;
+        site.copy
+            .segments
+            .push(in_force(draft, SegmentId(id), created_at));
     }
     for row in all(client, "methods", MAX_OTHERS).await? {
         site.copy.methods.push(method(read("methods", row)?)?);
@@ -97,7 +105,11 @@ pub async fn copy(client: &Client, now: Timestamp) -> Result<Copied, CliError> {
     let given_up = given_up(client).await?;
     let mut notes = Vec::new();
     hosts(client, now, &given_up, &mut site, &mut notes).await?;
-    Ok(Copied { site, notes })
+    Ok(Copied {
+        site,
+        notes,
+        has_sight,
+    })
 }
 
 /// All rows of a collection.
@@ -120,13 +132,7 @@ fn read<T: DeserializeOwned>(noun: &str, row: Value) -> Result<T, CliError> {
     })
 }
 
-fn segment_of(row: Value) -> Result<Segment, CliError> {
-    let draft = segment::as_it_is(&row)?;
-    let SegmentRow { id, created_at } = read("segments", row)?;
-    Ok(in_force(draft, SegmentId(id), created_at))
-}
-
-/// A segment of the copy: its evacuations do not begin by themselves, since workloads are not simulated.
+/// A segment of the copy: its evacuations do not begin by themselves, since workloads are not simulated, and no source is taken to be cut off.
 pub fn in_force(draft: SegmentDraft, id: SegmentId, created_at: Timestamp) -> Segment {
     let SegmentDraft {
         name,
@@ -134,6 +140,7 @@ pub fn in_force(draft: SegmentDraft, id: SegmentId, created_at: Timestamp) -> Se
         mut policy,
     } = draft;
     policy.evacuation.automatic = false;
+    policy.fencing.sight = None;
     Segment {
         id,
         name,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use ringfence_core::{
     ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft, SegmentPolicy,
+    SightPolicy,
 };
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
@@ -15,6 +16,7 @@ pub fn keys_at(field: &str) -> &'static [&'static str] {
         "policy" => keys_of::<SegmentPolicy>(),
         "policy.quarantine" => keys_of::<QuarantinePolicy>(),
         "policy.fencing" => keys_of::<FencingPolicy>(),
+        "policy.fencing.sight" => keys_of::<SightPolicy>(),
         "policy.evacuation" => keys_of::<EvacuationPolicy>(),
         rule if rule.starts_with("policy.fencing.groups[") && rule.ends_with(']') => keys_of::<GroupRule>(),
         rule if rule.starts_with("policy.conditions[") && rule.ends_with(']') => keys_of::<ConditionRule>(),

@@ -1,7 +1,9 @@
 //! The driver `reach`: a second opinion, from where the worker is. A host that answers holds its fence; one that does not is fenced only where other addresses answer this
 //! worker, so that a worker that is cut off itself says nothing.
 //!
-//! A connection that is refused is an answer: the host's own kernel has refused it.
+//! A connection that is refused is an answer: the host's own kernel has refused it. An address without a port is asked for an ICMP echo.
+
+mod ping;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -28,26 +30,25 @@ const MOST_REFERENCES: usize = 8;
 const MOST_READ: usize = 256;
 /// Two tries of the network's own fit into it.
 const WAIT_S: &str = "3";
-const ALLOWED_ADDRESS: &str = "HOST:PORT is allowed, as in 192.0.2.1:22, [2001:db8::1]:22 or ${host.name}:22";
-const ALLOWED_REFERENCES: &str =
-    "1 to 8 times HOST:PORT with commas between them is allowed, as in 192.0.2.254:22,192.0.2.9:3260";
+const ALLOWED_ADDRESS: &str = "HOST:PORT is allowed, as in 192.0.2.1:22, [2001:db8::1]:22 or ${host.name}:22, and HOST for an ICMP echo, as in 192.0.2.1 or [2001:db8::1]";
+const ALLOWED_REFERENCES: &str = "1 to 8 times HOST:PORT, or HOST for an ICMP echo, with commas between them is allowed, as in 192.0.2.254,192.0.2.9:3260";
 
 pub(in crate::drivers) static DRIVER: Entry = Entry {
     declaration: Declaration {
         name: "reach",
-        about: "a second opinion: whether the host answers the worker over TCP, and other addresses do",
+        about: "a second opinion: whether the host answers the worker over TCP or ICMP, and other addresses do",
         resources: &[Resource::Query],
         parameters: &[
             Parameter::required(
                 "address",
-                "the host's address and a port; an answer holds a fence",
+                "the host's address, and a port unless it is asked for an ICMP echo; an answer holds a fence",
             )
             .or_of_host()
             .says_where()
             .allowing(ALLOWED_ADDRESS, is_address),
             Parameter::required(
                 "references",
-                "addresses and ports that answer the worker unless it is cut off itself",
+                "addresses, with ports or without, that answer the worker unless it is cut off itself",
             )
             .allowing(ALLOWED_REFERENCES, are_references),
             Parameter::optional(
@@ -158,12 +159,20 @@ fn judge(
 }
 
 async fn reach(address: &str, banner: Option<&str>, until: Instant) -> Heard {
-    let found = match timeout_at(until, lookup_host(address)).await {
+    let (name, port) = split(address);
+    let number = port.and_then(|port| port.parse().ok()).unwrap_or_default();
+    let found = match timeout_at(until, lookup_host((name, number))).await {
         Ok(Ok(found)) => found.take(MOST_ADDRESSES).collect::<Vec<_>>(),
         Ok(Err(error)) => return Heard::Untried(format!("cannot be resolved: {error}")),
         Err(_) => return Heard::Untried("cannot be resolved in time".to_owned()),
     };
-    let tries = join_all(found.into_iter().map(|at| connect(at, banner, until))).await;
+    let tries = found.into_iter().map(|at| async move {
+        match port {
+            Some(_) => connect(at, banner, until).await,
+            None => ping::echo(at.ip(), until).await,
+        }
+    });
+    let tries = join_all(tries).await;
     let answer = tries.iter().find(|heard| matches!(heard, Heard::Answer(_)));
     let nothing = || tries.iter().find(|heard| matches!(heard, Heard::Untried(_)));
     let heard = answer.or_else(nothing).or_else(|| tries.first());
@@ -227,14 +236,29 @@ fn are_references(text: &str) -> bool {
     list(text).count() <= MOST_REFERENCES && list(text).all(is_address)
 }
 
+/// A host, without the brackets around an IPv6 address, and its port.
+fn split(address: &str) -> (&str, Option<&str>) {
+    if let Some((host, after)) = address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let port = if after.is_empty() {
+            None
+        } else {
+            Some(after.strip_prefix(':').unwrap_or_default())
+        };
+        return (host, port);
+    }
+    match address.rsplit_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (address, None),
+    }
+}
+
 /// The name of a host may be a template.
 fn is_address(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else {
-        return false;
-    };
-    let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@');
-    let is_bare = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
-    is_host && !is_bare && port.parse::<u16>().is_ok_and(|port| port > 0)
+    let (host, port) = split(text);
+    let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/@[]".contains(c));
+    let is_bare = host.contains(':') && !text.starts_with('[');
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    is_host && !is_bare && port.is_none_or(is_port)
 }
 
 #[cfg(test)]
@@ -242,19 +266,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_a_port() {
+    fn an_address_has_a_port_or_none() {
         for address in [
             "192.0.2.1:22",
             "[2001:db8::1]:22",
             "${host.name}:22",
             "h1.example:3260",
+            "h1",
+            "${host.name}-bmc",
+            "[2001:db8::1]",
         ] {
             assert!(is_address(address), "{address}");
         }
         for wrong in [
-            "h1",
+            "",
             "h1:",
             ":22",
+            "[2001:db8::1",
+            "[2001:db8::1]22",
+            "2001:db8::1",
             "h1:0",
             "h1:70000",
             "2001:db8::1:22",
