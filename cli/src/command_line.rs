@@ -10,8 +10,8 @@ use crate::args::{
     ConfigCommandArgs, DbArgs, EngineArgs, ListenArgs, Remote, StandaloneArgs, VersionArgs, WorkerArgs,
 };
 use crate::commands::{
-    audit, backup, context, dead_letter, doctor, event, host, kubernetes, method, operation, plan, segment,
-    subscription, suspension, token,
+    audit, backup, context, dead_letter, doctor, event, host, kubernetes, method, operation, plan, policy,
+    segment, subscription, suspension, token,
 };
 use crate::exit::EXIT_CODES;
 
@@ -74,6 +74,8 @@ pub enum Command {
     Plan(Remote<plan::PlanCommand>),
     /// Segments: failure domains and their policies
     Segment(Remote<segment::SegmentCommand>),
+    /// Policies: what would happen under them
+    Policy(Remote<policy::PolicyCommand>),
     /// Subscriptions: webhooks that are told of events
     Subscription(Remote<subscription::SubscriptionCommand>),
     /// Suspends hosts, segments or everything for a time: nothing begins by itself, and what was asked for before stands still

@@ -17,7 +17,7 @@ use crate::open::{open_postgres, open_sqlite, without_credentials};
 use crate::postgres::{Connections, OpenTransaction, Pessimistic};
 use crate::row::Row;
 use crate::run::{Run, Values, sealed::Sealed};
-use crate::sqlite::{self, SqliteRow};
+use crate::sqlite::{self, Keeps, SqliteRow};
 use crate::table_rows::TableRows;
 use crate::value::{Value, for_postgres};
 
@@ -70,18 +70,27 @@ impl Database {
                 Some(("postgres" | "postgresql", _)) => {
                     open_postgres(url, connections, statement).map_err(bad)?
                 }
-                Some(("sqlite", path)) => open_sqlite(Path::new(path)).await.map_err(|e| {
-                    match DbError::from_client(&address, e) {
+                Some(("sqlite", path)) => open_sqlite(Path::new(path), Keeps::Lasting).await.map_err(
+                    |e| match DbError::from_client(&address, e) {
                         DbError::Statement(e) => bad(e.to_string()),
                         other => other,
-                    }
-                })?,
+                    },
+                )?,
                 Some(_) | None => {
                     return Err(bad(
                         "write postgres://user@host:port/name or sqlite:///absolute/path".to_owned(),
                     ));
                 }
             };
+        Ok(Self { pool, address })
+    }
+
+    /// Opens a file of SQLite that the caller removes when it is closed: nothing waits for the disk, and a crash of the machine leaves nothing
+    /// that can be used.
+    pub async fn open_passing(path: &Path) -> Result<Self, DbError> {
+        let address: Arc<str> = path.display().to_string().into();
+        let pool = open_sqlite(path, Keeps::Passing).await;
+        let pool = pool.map_err(|error| DbError::from_client(&address, error))?;
         Ok(Self { pool, address })
     }
 

@@ -240,6 +240,13 @@ pub async fn due_hosts(run: &mut impl Run, now: Timestamp, limit: u32) -> Result
     rows.iter().map(|row| row.id("id").map(HostId)).collect()
 }
 
+/// When time alone changes a host next, of those hosts that have to wait until after this moment; `None`: of all hosts.
+pub async fn next_due(run: &mut impl Run, after: Option<Timestamp>) -> Result<Option<Timestamp>, DbError> {
+    let sql = "SELECT min(wake_at) AS wake_at FROM hosts WHERE $1 IS NULL OR wake_at > $1";
+    let row = fetch_optional(run, sql, args![after]).await?;
+    Ok(row.map(|row| row.opt_time("wake_at")).transpose()?.flatten())
+}
+
 /// Hosts that were written at a later time than this: since then a clock was set back, and nothing looks at them before it shows their
 /// time again.
 pub async fn hosts_ahead(run: &mut impl Run, of: Timestamp, limit: u32) -> Result<Vec<HostId>, DbError> {

@@ -80,8 +80,8 @@ pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{
     CloudHost, ListedHost, SeenHost, cloud_has_hosts, delete_host, due_hosts, has_several_clouds, host_ids,
     host_names, hosts_ahead, hosts_called, hosts_of_cloud, insert_host, insert_hosts, kept_states, left_at,
-    listed_hosts, load_state, load_state_in_cloud, lock_host, see_host, segment_has_hosts, set_adopted,
-    set_left, stranded_hosts, wake_hosts, wake_live,
+    listed_hosts, load_state, load_state_in_cloud, lock_host, next_due, see_host, segment_has_hosts,
+    set_adopted, set_left, stranded_hosts, wake_hosts, wake_live,
 };
 pub use idempotency::{
     KeyName, KeyRow, NewReceipt, delete_old_keys, forget_old_key, insert_key, key_row, put_answer,

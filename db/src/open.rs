@@ -10,7 +10,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use crate::database::Pool;
 use crate::error::ClientError;
 use crate::postgres::Connections;
-use crate::sqlite;
+use crate::sqlite::{self, Keeps};
 
 /// Connections that change things: their statements find their rows by their keys, whatever the values are and however few rows there
 /// were when they were planned. A plan that is made anew for each set of values costs a quarter of the database's time in a storm; one
@@ -88,10 +88,10 @@ async fn set_bounds(connection: &mut PgConnection, milliseconds: &str) -> Result
     Ok(())
 }
 
-pub(crate) async fn open_sqlite(path: &Path) -> Result<Pool, ClientError> {
+pub(crate) async fn open_sqlite(path: &Path, keeps: Keeps) -> Result<Pool, ClientError> {
     Ok(Pool::Sqlite {
-        write: sqlite::Connections::open(path.to_owned(), 1).await?,
-        read: sqlite::Connections::open(path.to_owned(), SQLITE_READERS).await?,
+        write: sqlite::Connections::open(path.to_owned(), keeps, 1).await?,
+        read: sqlite::Connections::open(path.to_owned(), keeps, SQLITE_READERS).await?,
     })
 }
 

@@ -25,6 +25,19 @@ impl Engine {
         tell(state, done);
     }
 
+    /// As [`Engine::fence_if_due`], and others that have to be asked are waited for.
+    pub(crate) async fn fence_now_if_due(&self, state: &HostState) {
+        if !Due::of(state, self.0.clock.now()).is_any() {
+            return;
+        }
+        let done = match self.has_to_ask(state).await {
+            Ok(true) => return self.fence_when_asked(state.host.id).await,
+            Ok(false) => self.fence_or_look(state, Opinions::default()).await,
+            Err(error) => Err(error),
+        };
+        tell(state, done);
+    }
+
     /// What [`Engine::fence_if_due`] does when others have been asked.
     pub(crate) async fn fence_when_asked(&self, host_id: HostId) {
         let state = match self.state_of(&host_id.to_string()).await {

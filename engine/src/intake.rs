@@ -140,7 +140,7 @@ async fn answer_read(
     settle_quietly(settle.ack().await);
 }
 
-async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimReply, EngineError> {
+pub(crate) async fn decide_claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimReply, EngineError> {
     let (claim, is_new) = match request {
         ClaimRequest::Claim(claim) => (claim, true),
         ClaimRequest::Renew(claim) => (claim, false),

@@ -5,11 +5,13 @@
 
 mod alarm;
 mod auto_fence;
+mod by_hand;
 mod checks;
 mod clock;
 mod commit;
 mod configure;
 mod context;
+mod copied;
 mod destinations;
 mod device_lease;
 mod devices;
@@ -54,6 +56,7 @@ pub use configure::{
     SuspensionDraft, SuspensionEnd, origin_of,
 };
 pub use context::Context;
+pub use copied::SiteCopy;
 pub use devices::MethodCheck;
 pub use error::EngineError;
 pub use event_sink::{EventSink, SinkForm};

@@ -36,6 +36,7 @@ mod scheduler_hook;
 mod second_opinions;
 mod segments_as_text;
 mod sight;
+mod simulated;
 mod sources;
 mod subscriptions;
 mod suspended;

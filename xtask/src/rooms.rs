@@ -29,6 +29,7 @@ const PRODUCT: &[&str] = &[
     "workers",
     "scheduler-hook",
     "simulators",
+    "simulation",
 ];
 const AROUND: &[&str] = &["cli", "lab"];
 
@@ -52,6 +53,7 @@ pub const ROOMS: &[Room] = &[
         "operator",
         &[&["core", "engine", "db", "backends", "scheduler-hook"]],
     ),
+    room(3, "simulation", &[&["core", "engine", "db", "bus"]]),
     room(4, "cli", &[PRODUCT]),
     room(5, "tests", &[PRODUCT, AROUND]),
     room(5, "xtask", &[PRODUCT, AROUND]),

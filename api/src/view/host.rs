@@ -43,6 +43,8 @@ pub(crate) struct HostView {
     /// The source that it rests on.
     pub failure_source: Option<String>,
     pub failure_observed_at: Option<DateTime<Utc>>,
+    /// Since when it is so, by Ringfence's clock.
+    pub failure_since: Option<DateTime<Utc>>,
     /// The boot that was last seen.
     pub boot_id: Option<String>,
     /// What each source saw.
@@ -268,6 +270,7 @@ impl From<HostRow> for HostView {
             backend: host.backend,
             failure_state: host.failure_state,
             failure_observed_at: host.failure_observed_at,
+            failure_since: host.failure_since,
             boot_id: boot_id(host.sources.latest_boot()),
             sources: host.sources.iter().map(SourceView::from).collect(),
             conditions: host.conditions.iter().map(ConditionView::from).collect(),

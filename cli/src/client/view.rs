@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{GroupRule, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 /// A host.
 #[derive(Clone, Debug, Deserialize)]
@@ -28,6 +29,7 @@ pub struct Host {
     pub failure_state: String,
     pub failure_source: Option<String>,
     pub failure_observed_at: Option<Timestamp>,
+    pub failure_since: Option<Timestamp>,
     pub boot_id: Option<String>,
     #[serde(default)]
     pub sources: Vec<Source>,
@@ -49,6 +51,8 @@ pub struct Host {
     #[serde(default)]
     pub applied_fencing: Vec<AppliedFencing>,
     pub operation: Option<LiveOperation>,
+    #[serde(default)]
+    pub created_at: Timestamp,
 }
 
 impl Host {
@@ -94,6 +98,7 @@ pub struct Proof {
     pub kind: String,
     pub source: String,
     pub observed_at: Option<Timestamp>,
+    pub operation_id: Option<Uuid>,
     #[serde(default)]
     pub detail: String,
     pub ended: Option<Ended>,

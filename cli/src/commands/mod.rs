@@ -17,6 +17,7 @@ pub mod method;
 pub mod operation;
 mod operation_id;
 pub mod plan;
+pub mod policy;
 pub mod segment;
 mod session;
 pub mod subscription;
@@ -48,6 +49,7 @@ pub fn format_of(command: &Command) -> Format {
         Command::Method(Remote { remote, .. }) => remote.output.format,
         Command::Plan(Remote { remote, .. }) => remote.output.format,
         Command::Segment(Remote { remote, .. }) => remote.output.format,
+        Command::Policy(Remote { remote, .. }) => remote.output.format,
         Command::Subscription(Remote { remote, .. }) => remote.output.format,
         Command::Suspend(Remote { remote, .. }) => remote.output.format,
         Command::Resume(Remote { remote, .. }) => remote.output.format,
@@ -119,6 +121,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
             remote,
         }) => segment::template(&args, &mut Screen::new(remote.output.format)),
         Command::Segment(args) => segment::run(args.command, &mut open(&args.remote)?).await,
+        Command::Policy(args) => policy::run(args.command, &mut open(&args.remote)?).await,
         Command::Subscription(args) => subscription::run(args.command, &mut open(&args.remote)?).await,
         Command::Suspend(args) => suspension::suspend(args.command, &mut open(&args.remote)?).await,
         Command::Resume(args) => suspension::resume(args.command, &mut open(&args.remote)?).await,

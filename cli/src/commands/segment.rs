@@ -14,6 +14,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use self::apply::{ApplyArgs, FileArgs};
+pub use self::apply::{as_it_is, checked};
 use self::export::ExportArgs;
 use self::history::HistoryArgs;
 use self::template::TemplateArgs;

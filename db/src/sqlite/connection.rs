@@ -22,22 +22,32 @@ const PREPARED_STATEMENTS: usize = 400;
 /// Steps of SQLite's machine between two looks at the time; a step takes some 20 ns.
 const STEPS_PER_LOOK: i32 = 1000;
 
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// A commit is on the disk before a caller is told of it.
+    Lasting,
+    /// The file is removed with the process that has made it, and nothing waits for the disk.
+    Passing,
+}
+
 /// A connection. What it does, it does at once, on the thread that asks for it.
 pub(crate) struct Connection(rusqlite::Connection);
 
 impl Connection {
     /// Opens a file; one that is not there is made.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub fn open(path: &Path, keeps: Keeps) -> Result<Self, Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = rusqlite::Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-        // A commit is on the disk before a caller is told of it.
-        connection.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
-        )?;
+        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON")?;
+        connection.execute_batch(match keeps {
+            Keeps::Lasting => "PRAGMA synchronous = FULL",
+            Keeps::Passing => "PRAGMA synchronous = OFF",
+        })?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // A number below zero counts in KiB.
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
-use super::connection::{BUSY_TIMEOUT, Connection};
+use super::connection::{BUSY_TIMEOUT, Connection, Keeps};
 use super::row::SqliteRow;
 use crate::error::ClientError;
 use crate::value::Value;
@@ -34,6 +34,7 @@ pub(crate) struct Connections(Arc<Shared>);
 
 struct Shared {
     path: PathBuf,
+    keeps: Keeps,
     most: u32,
     /// As many as may be lent at one time.
     room: Arc<Semaphore>,
@@ -58,9 +59,10 @@ impl fmt::Debug for Connections {
 
 impl Connections {
     /// At most so many, the first of which is opened now.
-    pub async fn open(path: PathBuf, most: u32) -> Result<Self, ClientError> {
+    pub async fn open(path: PathBuf, keeps: Keeps, most: u32) -> Result<Self, ClientError> {
         let connections = Self(Arc::new(Shared {
             path,
+            keeps,
             most,
             room: Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(1))),
             idle: Mutex::new(Vec::new()),
@@ -145,7 +147,7 @@ impl Lent {
     fn connection(&mut self) -> Result<&mut Connection, rusqlite::Error> {
         match &mut self.connection {
             Some(connection) => Ok(connection),
-            none => Ok(none.insert(Connection::open(&self.of.path)?)),
+            none => Ok(none.insert(Connection::open(&self.of.path, self.of.keeps)?)),
         }
     }
 }
@@ -273,7 +275,8 @@ mod tests {
 
     async fn connections(most: u32) -> (TempDir, Connections) {
         let folder = tempfile::tempdir().unwrap();
-        let connections = Connections::open(folder.path().join("t.db"), most).await.unwrap();
+        let path = folder.path().join("t.db");
+        let connections = Connections::open(path, Keeps::Lasting, most).await.unwrap();
         let table = connections.work(|connection| connection.script("CREATE TABLE t (n integer)"));
         table.await.unwrap();
         (folder, connections)
@@ -297,7 +300,7 @@ mod tests {
     #[test]
     fn reading_ends_when_its_time_is_over() {
         let folder = tempfile::tempdir().unwrap();
-        let mut connection = Connection::open(&folder.path().join("t.db")).unwrap();
+        let mut connection = Connection::open(&folder.path().join("t.db"), Keeps::Lasting).unwrap();
         for endless in [MUCH, MANY] {
             let found = connection.rows_within(Duration::from_millis(1), endless, args![1_000_000_000_i64]);
             assert!(found.unwrap().is_none());

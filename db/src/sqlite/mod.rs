@@ -6,7 +6,7 @@ mod migrations;
 mod row;
 mod transaction;
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Keeps};
 pub(crate) use connections::{Connections, OpenTransaction};
 pub(crate) use migrations::carry_out;
 pub use row::SqliteRow;

@@ -59,7 +59,11 @@ mod tests {
 
     fn connection() -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
-        let connection = Connection::open(&folder.path().join("t.db")).unwrap();
+        let connection = Connection::open(
+            &folder.path().join("t.db"),
+            super::super::connection::Keeps::Lasting,
+        )
+        .unwrap();
         (folder, connection)
     }
 

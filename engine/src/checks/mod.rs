@@ -9,6 +9,7 @@ mod targets;
 
 pub(crate) use ask::Unserved;
 pub use questions::DeviceQuestion;
+pub(crate) use questions::note_sharing;
 
 use std::time::Duration;
 

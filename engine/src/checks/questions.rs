@@ -98,6 +98,12 @@ impl Configured {
     }
 }
 
+/// Writes down which devices several hosts share, without any question to a device.
+pub(crate) async fn note_sharing(engine: &Engine) -> Result<(), EngineError> {
+    let (_, sharing) = wanted(engine).await?;
+    engine.write_sharing(sharing).await
+}
+
 /// The questions, and which devices several hosts share.
 pub(super) async fn wanted(engine: &Engine) -> Result<(HashMap<Key, Question>, Sharing), EngineError> {
     let configured = Configured::read(engine).await?;

@@ -302,6 +302,7 @@ async fn a_report_among_many_counts_as_a_single_report_does(ground: Ground) {
             "created_at",
             "updated_at",
             "failure_observed_at",
+            "failure_since",
             "sources",
         ] {
             host.as_object_mut().unwrap().remove(field);

@@ -9,7 +9,7 @@ use serde_json::{Value, json, to_value};
 
 use super::document::{self, Document};
 use super::fault;
-use crate::client::{Answer, Request};
+use crate::client::Request;
 use crate::commands::document::text;
 use crate::commands::session::Session;
 use crate::error::CliError;
@@ -127,18 +127,31 @@ fn show_all(told: Vec<Value>, session: &mut Session) -> Result<(), CliError> {
 
 /// Reads and checks all documents, and what there is in their places. Nothing is written before.
 async fn steps(path: &Path, session: &Session) -> Result<Vec<Step>, CliError> {
-    let text = text(path, MAX_FILE_MIB)?;
-    let documents = document::read(&text).map_err(|faults| faulty(path, &faults))?;
-    if documents.is_empty() {
-        let why = "holds no document; a segment as `ringfence segment export` prints it is allowed";
-        return Err(CliError::content(path, why));
-    }
+    let documents = documents(path)?;
     check(&documents, path, session).await?;
     let mut steps = Vec::new();
     for document in documents {
         steps.push(step(document, session).await?);
     }
     Ok(steps)
+}
+
+/// The documents of a file. What the service alone knows is not checked.
+pub fn documents(path: &Path) -> Result<Vec<Document>, CliError> {
+    let text = text(path, MAX_FILE_MIB)?;
+    let documents = document::read(&text).map_err(|faults| faulty(path, &faults))?;
+    if documents.is_empty() {
+        let why = "holds no document; a segment as `ringfence segment export` prints it is allowed";
+        return Err(CliError::content(path, why));
+    }
+    Ok(documents)
+}
+
+/// The documents of a file, checked by the service as well; nothing is written.
+pub async fn checked(path: &Path, session: &Session) -> Result<Vec<SegmentDraft>, CliError> {
+    let documents = documents(path)?;
+    check(&documents, path, session).await?;
+    Ok(documents.into_iter().map(|document| document.segment).collect())
 }
 
 fn faulty(path: &Path, faults: &[fault::Fault]) -> CliError {
@@ -185,7 +198,7 @@ async fn step(document: Document, session: &Session) -> Result<Step, CliError> {
         .await;
     let (known, changes) = match asked {
         Ok(answer) => {
-            let changes = as_it_is(&answer)?.changes(wanted);
+            let changes = as_it_is(&answer.body)?.changes(wanted);
             let id = answer.body["id"].as_str().unwrap_or(&wanted.name).to_owned();
             (Some((id, answer.etag)), changes)
         }
@@ -200,8 +213,8 @@ async fn step(document: Document, session: &Session) -> Result<Step, CliError> {
 }
 
 /// The segment in an answer. A field that this program does not know is an error: it would be lost.
-fn as_it_is(answer: &Answer) -> Result<SegmentDraft, CliError> {
-    let mut body = answer.body.clone();
+pub fn as_it_is(body: &Value) -> Result<SegmentDraft, CliError> {
+    let mut body = body.clone();
     if let Some(fields) = body.as_object_mut() {
         fields.retain(|key, _| super::KEYS.contains(&key.as_str()));
     }
