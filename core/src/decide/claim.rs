@@ -10,7 +10,7 @@ use crate::{
 use super::draft::{after_ms, after_s, ms_until};
 use super::{
     CLAIM_WINDOW_S, DEADLINE_GRACE_MS, DEVICE_WAIT_S, Draft, LEASE_MS, MAX_BUDGET_MS, MAX_LINGER_S,
-    evacuation, kdump,
+    evacuation, kdump, pause,
 };
 
 fn lets_go(claim: &Claim) -> bool {
@@ -134,8 +134,9 @@ fn live_of<'a>(draft: &'a Draft, claim: &Claim) -> Result<&'a Operation, Refusal
     if operation.generation != claim.generation {
         return Err(refuse(claim, "it is of another generation"));
     }
-    // Workloads are kept off the host while a person is asked for the rest.
-    let may_go_on = operation.status == OperationStatus::Running || claim.kind == StepKind::Isolate;
+    // Workloads are kept off the host while a person is asked for the rest, and nothing is done to a host that is suspended.
+    let is_kept_off = claim.kind == StepKind::Isolate && !pause::stands_still(draft, operation);
+    let may_go_on = operation.status == OperationStatus::Running || is_kept_off;
     if !may_go_on {
         return Err(refuse(claim, "its operation stands still"));
     }

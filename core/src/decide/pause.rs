@@ -129,6 +129,11 @@ fn forget_ended(draft: &mut Draft) {
     );
 }
 
+/// Whether a suspension holds the operation.
+pub(super) fn stands_still(draft: &Draft, live: &Operation) -> bool {
+    stopping(draft, live).is_some()
+}
+
 /// What holds the operation: a suspension that began after it was asked for last.
 fn stopping(draft: &Draft, live: &Operation) -> Option<Ruling> {
     let mut all = draft.state.suspensions(draft.now);
