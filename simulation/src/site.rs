@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringfence_core::{
-    Applied, Backend, Condition, Conditions, FailureState, Fence, Flapping, Generation, Host, HostId, Labels,
-    OperationId, Parameters, Proof, SegmentId, Sources, SufficientSet, Suspension, Timestamp,
+    Alarms, Applied, Backend, Condition, Conditions, FailureState, Fence, Flapping, Generation, Host, HostId,
+    Labels, OperationId, Parameters, Proof, SegmentId, Sources, SufficientSet, Suspension, Timestamp,
 };
 use ringfence_engine::SiteCopy;
 
@@ -132,6 +132,7 @@ impl Site {
                 fenced_at,
                 quarantined_at: facts.quarantined_at,
             },
+            alarms: Alarms::default(),
             braked_at: None,
             kdump: None,
             generation: facts.generation,
