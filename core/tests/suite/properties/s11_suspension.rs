@@ -38,8 +38,13 @@ proptest! {
             let is_new = known.as_ref().is_none_or(|(id, _)| *id != live.id);
             if let (true, Some((id, _))) = (goes_on, &mut known) {
                 *id = live.id;
-            } else if is_new || asked_for(moment, decision) == Some(live.id) {
+            } else if is_new {
                 known = Some((live.id, suspensions(moment).map(|one| one.since).collect()));
+            } else if let (Some(asked), Some((id, despite))) = (asked_for(moment, decision), &mut known)
+                && asked == *id
+            {
+                // A suspension whose end the clock has shown is in force once more when the clock is set back.
+                despite.extend(suspensions(moment).map(|one| one.since));
             }
             let despite = known.as_ref().map_or(&[][..], |(_, despite)| despite);
             let stands_still = lasting(moment, decision).any(|one| !despite.contains(&one.since));

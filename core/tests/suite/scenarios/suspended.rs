@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use ringfence_core::*;
 
 use super::on_nova::{automatic, fenced, manual};
+use super::weaker::in_cluster;
 use super::{comes_back, lost, lost_under};
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -338,4 +339,33 @@ fn a_persons_word_settles_and_counts_although_the_fence_is_held() {
         world.pass(10_000);
         assert!(world.is_fenced(), "{:#?}", world.state.operation);
     }
+}
+
+#[test]
+fn no_worker_keeps_workloads_off_a_host_that_is_suspended_while_a_person_is_asked_about_it() {
+    let mut world = in_cluster(Vec::new(), 0);
+    world.see(FailureState::Unreachable).unwrap();
+    world.fence().unwrap();
+    assert_eq!(status(&world), OperationStatus::NeedsOperator);
+    let isolations = |world: &World| -> Vec<usize> {
+        let sent = world.sent.iter().enumerate();
+        let isolations = sent.filter(|(_, sent)| sent.job.kind() == StepKind::Isolate);
+        isolations.map(|(at, _)| at).collect()
+    };
+    let [first] = isolations(&world)[..] else {
+        panic!("{:?}", world.sent);
+    };
+    world.suspend(SuspensionScope::Host, None);
+    let refused = world.deliver(first, "worker-1").unwrap_err();
+    assert!(
+        refused.to_string().contains("its operation stands still"),
+        "{refused}"
+    );
+    world.pass(60_000);
+    assert_eq!(isolations(&world).len(), 1);
+    world.resume(SuspensionScope::Host);
+    world.pass(20_000);
+    let last = *isolations(&world).last().unwrap();
+    assert!(last != first);
+    world.deliver(last, "worker-1").unwrap();
 }
