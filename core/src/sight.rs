@@ -9,10 +9,8 @@ use crate::{FailureState, Host, Problems, Ruling, Safeguard, Timestamp, Verdict}
 
 /// Seconds within which a source has to have said UP of a host to count as hearing it.
 pub const HEARD_S: i64 = 180;
-/// Seconds for which a count is good.
+/// Seconds for which a count is good. Without a count for so long all begins anew: a source may have been cut off in between.
 const COUNT_GOOD_S: i64 = 10;
-/// Seconds without a count after which counting begins anew.
-const COUNTED_ANEW_AFTER_S: i64 = 30;
 /// Seconds by which two engines' clocks may differ.
 const CLOCKS_DIFFER_S: i64 = 5;
 /// Sources that one reason names.
@@ -128,7 +126,7 @@ pub struct Sights {
 impl Sights {
     /// Takes a count of all sources down. After a time without one all begins anew.
     pub fn count(&mut self, counts: BTreeMap<String, SourceCount>, now: Timestamp) {
-        if !self.are_within(COUNTED_ANEW_AFTER_S, now) {
+        if !self.is_fresh(now) {
             self.by_source.clear();
         }
         let mut known = std::mem::take(&mut self.by_source);
@@ -146,8 +144,8 @@ impl Sights {
         self.counted_at.is_none_or(|at| at < moment)
     }
 
-    fn are_within(&self, seconds: i64, now: Timestamp) -> bool {
-        let is_within = |at: Timestamp| (-CLOCKS_DIFFER_S..=seconds).contains(&(now - at).num_seconds());
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        let is_within = |at: Timestamp| (-CLOCKS_DIFFER_S..=COUNT_GOOD_S).contains(&(now - at).num_seconds());
         self.counted_at.is_some_and(is_within)
     }
 
@@ -160,7 +158,7 @@ impl Sights {
 
     fn of_source(&self, source: &str, policy: SightPolicy, now: Timestamp) -> Result<Seeing<'_>, String> {
         let sight = self.by_source.get(source);
-        let Some(sight) = sight.filter(|_| self.are_within(COUNT_GOOD_S, now)) else {
+        let Some(sight) = sight.filter(|_| self.is_fresh(now)) else {
             return Err(format!(
                 "the hosts that {source} hears were not counted within {COUNT_GOOD_S} s"
             ));
@@ -316,21 +314,21 @@ mod tests {
         let mut sights = heard(&[10, 9]);
         sights.count(
             [("m".to_owned(), SourceCount { hosts: 10, heard: 10 })].into(),
-            at(36),
+            at(16),
         );
-        assert_eq!(sights.by_source["m"].clear_since(50), Some(at(36)));
+        assert_eq!(sights.by_source["m"].clear_since(50), Some(at(16)));
         let mut sights = heard(&[10, 9]);
         sights.count(
             [("m".to_owned(), SourceCount { hosts: 10, heard: 10 })].into(),
-            at(35),
+            at(15),
         );
         assert_eq!(sights.by_source["m"].clear_since(50), Some(at(0)));
         // The clock was set back.
         sights.count(
             [("m".to_owned(), SourceCount { hosts: 10, heard: 10 })].into(),
-            at(20),
+            at(5),
         );
-        assert_eq!(sights.by_source["m"].clear_since(50), Some(at(20)));
+        assert_eq!(sights.by_source["m"].clear_since(50), Some(at(5)));
     }
 
     #[test]

@@ -16,6 +16,8 @@ const AFTER_S: u32 = 4;
 const QUIET_S: u32 = 40;
 /// All hosts are heard again within so long: the quiet time without `after_s` and the age of a count.
 const BACK_WITHIN_MS: i64 = (QUIET_S as i64 - AFTER_S as i64 - 11) * 1_000;
+/// A source is cut off for so long at least: what begins and ends between two counts is not seen.
+const CUT_OFF_MS: i64 = 11_000;
 /// Between two words of the source that a host is UP.
 const REPEATED_MS: i64 = 60_000;
 const STEP_MS: i64 = 1_000;
@@ -63,6 +65,7 @@ struct Watched {
     hosts: Vec<Heard>,
     /// What spreads out when hosts are lost and heard.
     spread_ms: [i64; HOSTS],
+    cut_off_at: Timestamp,
     leads: bool,
     counted_at: Timestamp,
     sights: Sights,
@@ -94,6 +97,7 @@ impl Watched {
             worlds,
             hosts: std::iter::repeat_with(heard).take(HOSTS).collect(),
             spread_ms: spread.map(i64::from),
+            cut_off_at: now,
             leads: true,
             counted_at: now,
             sights: Sights::default(),
@@ -172,12 +176,14 @@ impl Watched {
         match *action {
             Action::CutOff(spared) => {
                 let spared = self.spared(spared);
+                self.cut_off_at = self.now();
                 let lost = (0..HOSTS).filter(|host| Some(*host) != spared);
                 for host in lost.filter(|host| !self.hosts[*host].is_lost).collect::<Vec<_>>() {
                     self.hosts[host].says_at = self.soon(host, i64::from(AFTER_S) * 1_000);
                     self.hosts[host].is_lost = true;
                 }
             }
+            Action::Restore if self.now() - self.cut_off_at < TimeDelta::milliseconds(CUT_OFF_MS) => {}
             Action::Restore => {
                 for host in 0..HOSTS {
                     if self.hosts[host].is_lost {

@@ -42,6 +42,8 @@ impl Site {
         let host = || {
             let mut world = World::new(power_plan(), policy.clone());
             world.restarts = false;
+            // It is copied before each change.
+            world.records = false;
             world
         };
         Self {
