@@ -129,13 +129,13 @@ async fn names_of_all_metrics() -> BTreeSet<String> {
     let policy = json!({ "fencing": { "sight": sight } });
     stack.client.set_default_policy(policy).await.ok(200);
     stack.hang("h1").await;
+    let of_sources = until(&stack, |numbers| numbers.has("ringfence_source_hosts")).await;
     let operation = stack.client.fence("h1").await;
     stack.client.until_settled(&operation).await;
     let suspension = json!({ "for_s": 3600, "reason": "test" });
     stack.client.put("/suspension", suspension).await.ok(200);
     forge(&stack, Queue::Results).await;
     until(&stack, |numbers| numbers.has("ringfence_dead_letters")).await;
-    until(&stack, |numbers| numbers.has("ringfence_source_hosts")).await;
     let (engine, running) = &mut stack.engines[0];
     let nowhere = exchange_at("amqp://127.0.0.1:1/%2f", "events".to_owned());
     running.as_mut().unwrap().tell(engine, nowhere);
@@ -151,6 +151,7 @@ async fn names_of_all_metrics() -> BTreeSet<String> {
     there.extend(numbers_of(&stack).await.names());
     there.extend(numbers_of_the_program().await.names());
     there.insert(WITH_A_CLUSTER.to_owned());
+    there.extend(of_sources.names());
     stack.stop().await;
     there
 }
