@@ -119,7 +119,7 @@ pub use segments::{delete_segment, insert_segment, list_segments, segment, updat
 pub use shared_devices::{
     SharedDevice, add_shared_devices, remove_shared_devices, shared_devices, shared_devices_of,
 };
-pub use sights::{are_sights_wanted, count_sources, set_sights, sights};
+pub use sights::count_sources;
 pub use subscriptions::{
     Progress, count_subscriptions, delete_subscription, free_subscription, free_subscriptions,
     hold_subscription, insert_subscription, keep_subscription, list_subscriptions, subscription,

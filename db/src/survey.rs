@@ -1,10 +1,13 @@
 //! What the whole installation looks like at one moment, in numbers, for those who watch it.
 
-use ringfence_core::{SegmentId, Sights, Timestamp};
+use std::collections::BTreeMap;
+
+use ringfence_core::{SegmentId, SourceCount, Timestamp};
 use sqlx::AssertSqlSafe;
 
 use crate::row::Row;
 use crate::run::{Run, fetch_all, fetch_optional};
+use crate::sights::are_sights_wanted;
 use crate::value::args;
 use crate::{DbError, Suspended};
 
@@ -34,7 +37,7 @@ pub struct Survey {
     /// What is suspended; at most 1000 segments and 1000 hosts.
     pub suspensions: Suspended,
     /// What the sources hear, where a segment wants that counted.
-    pub sights: Sights,
+    pub sources: BTreeMap<String, SourceCount>,
     /// Segments, the first 100 by name, and all others together, if there are any.
     pub segments: Vec<SegmentSurvey>,
 }
@@ -71,7 +74,7 @@ pub enum SubscriptionState {
 ringfence_core::words!(SubscriptionState);
 
 /// Counts everything. It reads all rows of the hosts, so that a caller that asks often has to keep the answer for a while.
-pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
+pub async fn survey(run: &mut impl Run, now: Timestamp) -> Result<Survey, DbError> {
     let (outbox_rows, outbox_since) = outbox(run).await?;
     Ok(Survey {
         hosts: hosts(run).await?,
@@ -85,16 +88,16 @@ pub async fn survey(run: &mut impl Run) -> Result<Survey, DbError> {
         undelivered_since: undelivered_since(run).await?,
         event_sinks: event_sinks(run).await?,
         suspensions: crate::suspensions(run, MOST_SUSPENSIONS).await?,
-        sights: sights(run).await?,
+        sources: sources(run, now).await?,
         segments: segments(run).await?,
     })
 }
 
-async fn sights(run: &mut impl Run) -> Result<Sights, DbError> {
-    if !crate::are_sights_wanted(run).await? {
-        return Ok(Sights::default());
+async fn sources(run: &mut impl Run, now: Timestamp) -> Result<BTreeMap<String, SourceCount>, DbError> {
+    if !are_sights_wanted(run).await? {
+        return Ok(BTreeMap::new());
     }
-    crate::sights(run).await
+    crate::count_sources(run, 0, now).await
 }
 
 async fn hosts(run: &mut impl Run) -> Result<Vec<(String, String, u64)>, DbError> {

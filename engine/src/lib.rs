@@ -3,7 +3,6 @@
 //! Lock the host's row, decide in `core`, write state, events and outbox, commit; then publish what was committed. API handlers, timers,
 //! and claims and results from workers all take this way. Any number of engines run side by side.
 
-mod alarm;
 mod auto_fence;
 mod by_hand;
 mod checks;
@@ -44,6 +43,7 @@ mod shared_devices;
 mod sight;
 mod task_queues;
 mod turn;
+mod waker;
 mod warnings;
 mod webhooks;
 mod writes;

@@ -47,7 +47,7 @@ pub(crate) async fn tick(engine: Engine, stop: CancellationToken) {
 async fn pause_or_alarm(stop: &CancellationToken, time: Duration, engine: &Engine) -> bool {
     tokio::select! {
         goes_on = pause(stop, time) => goes_on,
-        () = engine.0.alarm.ring(&engine.0.clock) => true,
+        () = engine.0.waker.ring(&engine.0.clock) => true,
     }
 }
 
@@ -66,7 +66,7 @@ async fn wake_live(engine: &Engine) -> bool {
 async fn tick_due(engine: &Engine) -> Result<(), EngineError> {
     loop {
         let now = engine.0.clock.now();
-        engine.0.alarm.forget(now);
+        engine.0.waker.forget(now);
         let mut reader = engine.0.db.reader();
         let due = ringfence_db::due_hosts(&mut reader, now, DUE_AT_ONCE).await?;
         let ahead = ringfence_db::hosts_ahead(&mut reader, now + MAX_DIFFERENCE, DUE_AT_ONCE).await?;

@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::alarm::Alarm;
 use crate::checks::{CheckConfig, Unserved};
 use crate::clock::{Clock, ClockSource};
 use crate::commit::RequestQueue;
@@ -26,6 +25,7 @@ use crate::records::RecordBook;
 use crate::relay::Relay;
 use crate::retention::RetentionConfig;
 use crate::task_queues::{self, TaskQueues};
+use crate::waker::Waker;
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::writes::{self, Writes};
 use crate::{EngineError, checks, heartbeats, intake, kdump, reconcile, retention, sight, webhooks};
@@ -103,13 +103,14 @@ pub(crate) struct Shared {
     /// Something that has to be numbered was committed.
     pub events_written: Notify,
     /// When this engine knows a host to be due.
-    pub alarm: Alarm,
+    pub waker: Waker,
     pub metrics: Metrics,
     pub webhooks: Webhooks,
     pub unserved: Unserved,
     pub known_plans: KnownPlans,
     pub asking: Asking,
     pub kdump: kdump::Known,
+    pub counted: sight::Counted,
     pub records: Option<RecordBook>,
     /// Tells it from all others, also from one with an equal name.
     pub id: String,
@@ -142,13 +143,14 @@ impl Engine {
             config,
             relay,
             feed,
-            alarm: Alarm::default(),
+            waker: Waker::default(),
             events_written: Notify::new(),
             webhooks,
             unserved: Unserved::default(),
             known_plans: KnownPlans::default(),
             asking: Asking::new(),
             kdump: kdump::Known::default(),
+            counted: sight::Counted::default(),
             records,
             id,
         })))
@@ -208,7 +210,6 @@ impl Engine {
         running.run(self, webhooks::answer_asked);
         running.run(self, checks::run);
         running.run(self, heartbeats::run);
-        running.run(self, sight::run);
         running.run(self, retention::run);
         for (platform, config) in &self.0.config.platforms {
             let (platform, config) = (Arc::clone(platform), config.clone());

@@ -138,7 +138,7 @@ pub(crate) struct SightView {
     /// The percentage of its hosts that a source may not hear (it has said UP of a host within 180 s); 1 to 99. Beyond it the source counts as cut off. One host of two or more never is too much.
     #[schema(minimum = 1, maximum = 99, example = 50)]
     at_most_percent: u32,
-    /// Seconds for which it has to have heard enough of them since then; 10 to 3600.
+    /// Seconds for which it has to have heard enough of them without a break; 10 to 3600.
     #[schema(minimum = 10, maximum = 3_600, example = 60)]
     quiet_s: u32,
 }

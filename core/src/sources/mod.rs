@@ -132,6 +132,7 @@ impl Sources {
         }
         if !is_late {
             known.silence = known.silence_after(report, now);
+            known.up_since = known.up_since_after(report, now);
             known.state = report.state;
             known.observed_at = report.observed_at;
             known.reported_at = now;
@@ -238,6 +239,7 @@ impl Sources {
             source.alive_at = source.alive_at.map(|at| at.min(now));
             source.alive_by = source.alive_by.map(|at| at.min(now));
             source.alive_reported_at = source.alive_reported_at.map(|at| at.min(now));
+            source.up_since = source.up_since.map(|at| at.min(now));
             if let Some(silence) = &mut source.silence {
                 silence.since = silence.since.min(now);
                 silence.watched_from = silence.watched_from.min(now);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Report, WATCHED_GAP_S};
 use crate::guard::{Guard, on};
-use crate::{Boots, FailureState, Timestamp};
+use crate::{Boots, FailureState, HEARD_S, Timestamp};
 
 /// What is known of a source's lateness is forgotten by a millisecond in so many: its clock may have been set.
 const LEARNT_PER_MS: i64 = 100;
@@ -31,6 +31,9 @@ pub struct Source {
     /// When the engine last heard of a sign of life, however old that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alive_reported_at: Option<Timestamp>,
+    /// Since when it has said UP without a break, by the engine's clock; `None` while it says something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_since: Option<Timestamp>,
     /// The silence that it reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silence>,
@@ -67,6 +70,7 @@ impl Source {
             alive_by: None,
             alive_at: None,
             alive_reported_at: None,
+            up_since: None,
             silence: None,
             boots: Boots::default(),
         }
@@ -84,6 +88,13 @@ impl Source {
         {
             silence.since = silence.since.max(alive_at);
         }
+    }
+
+    /// Since when it says UP without a break. One that was not heard of for some time may have lost the host meanwhile.
+    pub(super) fn up_since_after(&self, report: &Report, now: Timestamp) -> Option<Timestamp> {
+        let goes_on = now - self.reported_at <= TimeDelta::seconds(HEARD_S);
+        let known = self.up_since.filter(|_| goes_on);
+        (report.state == FailureState::Up).then(|| known.unwrap_or(now))
     }
 
     /// The silence that it reports now.

@@ -295,6 +295,7 @@ fn on_record(state: FailureState, observed: i64) -> Source {
         alive_by: None,
         alive_at: None,
         alive_reported_at: None,
+        up_since: None,
         silence: None,
         boots: Boots::default(),
     }

@@ -12,11 +12,10 @@ CREATE TABLE segments (
     updated_at timestamptz NOT NULL
 );
 
--- One row. The suspension of all hosts, if there is one, and what the sources hear, where a segment wants that counted.
+-- One row. The suspension of all hosts, if there is one.
 CREATE TABLE everything (
     one bigint PRIMARY KEY CHECK (one = 1),
-    suspension text CHECK (suspension <> ''),
-    sights text CHECK (sights <> '')
+    suspension text CHECK (suspension <> '')
 );
 
 INSERT INTO everything (one) VALUES (1);

@@ -256,7 +256,7 @@ async fn hosts_in_quarantine_and_with_alarms_are_listed_and_counted(rig: &Rig) {
     );
     let either = Test::OneOf(["true", "false"].map(Asked::from).to_vec());
     assert_eq!(listed(hosts_by("alarmed", either)).await.len(), 4);
-    let survey = survey(&mut rig.db.reader()).await.unwrap();
+    let survey = survey(&mut rig.db.reader(), at(0)).await.unwrap();
     let numbers: Vec<_> = survey
         .segments
         .into_iter()

@@ -170,7 +170,7 @@ fn sources() -> Sources {
     });
     let agent = json!({
         "state": "UP", "observed_at": at(0), "reported_at": at(0), "late_ms": 0, "alive_at": at(0),
-        "alive_reported_at": at(0),
+        "alive_reported_at": at(0), "up_since": at(0),
         "boots": [{ "booted_at": at(0), "first_seen": at(0), "last_seen": at(0) }],
     });
     serde_json::from_value(json!({

@@ -234,7 +234,7 @@ impl Decided {
             // What is due already and was left undone is not looked at again at once, over and over.
             let next_look = now + engine.0.config.tick_every;
             if let Some(at) = decision.wake_at.filter(|at| *at > now && *at < next_look) {
-                engine.0.alarm.set(at);
+                engine.0.waker.set(at);
             }
         } else {
             request.log.unchanged(&state, &answer);

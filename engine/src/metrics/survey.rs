@@ -1,5 +1,6 @@
 //! Numbers that are read when metrics are asked for: from the database, and from what the engine holds.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use ringfence_core::{
-    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, Sights, SourceCount,
-    SuspensionScope, Timestamp, error_chain,
+    Catalogue, FailureState, FencingState, OperationKind, OperationStatus, SourceCount, SuspensionScope,
+    Timestamp, error_chain,
 };
 use ringfence_db::{Survey, Suspended};
 use tokio::time::{Instant, timeout};
@@ -131,20 +132,20 @@ impl Gauges {
             let failing = counted.map_or(0, |(_, failing)| *failing);
             set(&self.failing_checks, &[("driver", driver)], failing);
         }
-        self.show_sights(&survey.sights);
+        self.show_sources(&survey.sources);
         self.show_suspensions(&survey.suspensions, now);
         set(&self.feed_lag, &[], survey.last_event.saturating_sub(read_up_to));
         self.behind.show(survey, now);
     }
 
-    fn show_sights(&self, sights: &Sights) {
+    fn show_sources(&self, sources: &BTreeMap<String, SourceCount>) {
         self.source_hosts.clear();
         self.source_heard_hosts.clear();
-        for (source, SourceCount { hosts, heard }) in sights.counts() {
-            let label = [("source", source.to_owned())];
+        for (source, SourceCount { hosts, heard, .. }) in sources {
+            let label = [("source", source.clone())];
             let shown = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-            self.source_hosts.get_or_create(&label).set(shown(hosts));
-            self.source_heard_hosts.get_or_create(&label).set(shown(heard));
+            self.source_hosts.get_or_create(&label).set(shown(*hosts));
+            self.source_heard_hosts.get_or_create(&label).set(shown(*heard));
         }
     }
 
@@ -202,7 +203,7 @@ pub(crate) async fn look(engine: &Engine) {
         return;
     }
     let mut reader = engine.0.db.reader();
-    let survey = match timeout(PATIENCE, ringfence_db::survey(&mut reader)).await {
+    let survey = match timeout(PATIENCE, ringfence_db::survey(&mut reader, engine.0.clock.now())).await {
         Ok(Ok(survey)) => Some(survey),
         Ok(Err(error)) => {
             tracing::debug!(error = %error_chain(&error), "the database could not be read for the metrics");

@@ -96,6 +96,8 @@ fn source(p: &mut Packer, source: &Source) {
         alive_by,
         alive_at,
         alive_reported_at,
+        // No decision reads it: it is counted over all hosts.
+        up_since: _,
         silence,
         boots,
     } = source;

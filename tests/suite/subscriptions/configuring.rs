@@ -1,7 +1,7 @@
 //! Configuring subscriptions: secrets, roles, redelivery, and what is refused.
 
 use ringfence_api::Role;
-use ringfence_tests::{Behaviour, Ground, Receiver, Stack, assert_secrets_are_nowhere, eventually};
+use ringfence_tests::{Behaviour, Ground, Received, Receiver, Stack, assert_secrets_are_nowhere, eventually};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
@@ -28,15 +28,24 @@ async fn a_secret_is_shown_once_is_not_stored_and_is_renewed_without_a_gap(groun
     let second = rotated["secret"].as_str().unwrap().to_owned();
     assert_ne!(first, second);
     assert!(rotated["previous_secret_until"].is_string(), "{rotated}");
-    client.seen("h1", "UP").await.ok(200);
-    eventually(async || receiver.taken().len() == 1).await;
-    let one = &receiver.received()[0];
-    for secret in [&first, &second] {
-        Webhook::new(secret)
-            .unwrap()
-            .verify(&one.body, &one.headers)
-            .unwrap();
-    }
+    let verifies = |letter: &Received, secret: &str| {
+        let webhook = Webhook::new(secret).unwrap();
+        webhook.verify(&letter.body, &letter.headers).is_ok()
+    };
+    // The old secret signs from the first letter on, the new one within a second.
+    let mut letters = 0;
+    eventually(async || {
+        letters += 1;
+        let host = format!("h{letters}");
+        client.seen(&host, "UP").await.ok(200);
+        let is_about = |event: &Value| event["subject"] == *host;
+        eventually(async || receiver.taken().iter().any(is_about)).await;
+        let received = receiver.received();
+        assert!(received.iter().all(|letter| verifies(letter, &first)));
+        received.last().is_some_and(|letter| verifies(letter, &second))
+    })
+    .await;
+    let one = receiver.received().pop().unwrap();
     // Another subscription's secret does not verify the signature, and neither does another body.
     let other = subscribe(&stack, "other", &receiver, json!({ "enabled": false })).await;
     let other = Webhook::new(other["secret"].as_str().unwrap()).unwrap();

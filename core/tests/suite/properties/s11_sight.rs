@@ -16,8 +16,8 @@ const AFTER_S: u32 = 4;
 const QUIET_S: u32 = 40;
 /// All hosts are heard again within so long: the quiet time without `after_s` and the age of a count.
 const BACK_WITHIN_MS: i64 = (QUIET_S as i64 - AFTER_S as i64 - 11) * 1_000;
-/// A source is cut off for so long at least: what begins and ends between two counts is not seen.
-const CUT_OFF_MS: i64 = 11_000;
+/// A source is cut off for so long at least: what is over before all hosts have fallen silent is not seen.
+const CUT_OFF_MS: i64 = AFTER_S as i64 * 1_000;
 /// Between two words of the source that a host is UP.
 const REPEATED_MS: i64 = 60_000;
 const STEP_MS: i64 = 1_000;
@@ -29,10 +29,8 @@ enum Action {
     /// It hears them again.
     Restore,
     Die(usize),
-    /// An engine counts from now on, or none does.
-    Lead(bool),
-    /// An engine reads what was counted, and counts itself if that is too old. It may decide much later.
-    Read(usize),
+    /// An engine counts for a host. It may decide much later.
+    Count(usize),
     Work(usize),
     Pass(u16),
 }
@@ -43,8 +41,7 @@ fn action() -> impl Strategy<Value = Action> {
         3 => proptest::option::of(host()).prop_map(Action::CutOff),
         4 => Just(Action::Restore),
         2 => host().prop_map(Action::Die),
-        1 => any::<bool>().prop_map(Action::Lead),
-        8 => host().prop_map(Action::Read),
+        8 => host().prop_map(Action::Count),
         3 => host().prop_map(Action::Work),
         10 => (0..20_000_u16).prop_map(Action::Pass),
     ]
@@ -66,9 +63,6 @@ struct Watched {
     /// What spreads out when hosts are lost and heard.
     spread_ms: [i64; HOSTS],
     cut_off_at: Timestamp,
-    leads: bool,
-    counted_at: Timestamp,
-    sights: Sights,
     violation: Option<String>,
 }
 
@@ -98,9 +92,6 @@ impl Watched {
             hosts: std::iter::repeat_with(heard).take(HOSTS).collect(),
             spread_ms: spread.map(i64::from),
             cut_off_at: now,
-            leads: true,
-            counted_at: now,
-            sights: Sights::default(),
             violation: None,
         }
     }
@@ -120,16 +111,24 @@ impl Watched {
         !world.is_fenced() && !is_being_fenced
     }
 
-    fn count(&self) -> std::collections::BTreeMap<String, SourceCount> {
-        let since = self.now() - TimeDelta::seconds(HEARD_S);
+    /// What a database would count now.
+    fn count(&self) -> Sights {
+        let now = self.now();
+        let ago = |seconds| now - TimeDelta::seconds(seconds);
         let counted = self.worlds.iter().filter(|world| Self::is_counted(world));
         let sources = counted.filter_map(|world| world.state.host.sources.get("monitor"));
         let mut count = SourceCount::default();
         for source in sources {
+            let is_heard = source.state == FailureState::Up && source.reported_at > ago(HEARD_S);
+            let is_steady = source.up_since.is_some_and(|at| at <= ago(i64::from(QUIET_S)));
             count.hosts += 1;
-            count.heard += u64::from(source.state == FailureState::Up && source.reported_at > since);
+            count.heard += u64::from(is_heard);
+            count.steady += u64::from(is_heard && is_steady);
         }
-        [("monitor".to_owned(), count)].into()
+        Sights {
+            counted_at: Some(now),
+            by_source: [("monitor".to_owned(), count)].into(),
+        }
     }
 
     fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) {
@@ -159,10 +158,6 @@ impl Watched {
                 FailureState::Unreachable
             };
             self.change(at, |world| drop(world.see(state)));
-        }
-        if self.leads && now - self.counted_at >= TimeDelta::seconds(5) {
-            self.counted_at = now;
-            self.sights.count(self.count(), now);
         }
     }
 
@@ -198,17 +193,7 @@ impl Watched {
                     self.hosts[host].says_at = self.soon(host, i64::from(AFTER_S) * 1_000);
                 }
             }
-            Action::Lead(leads) => self.leads = leads,
-            Action::Read(host) => {
-                let world = &self.worlds[host];
-                let due = world.state.host.failure_since;
-                let due = due.map(|since| since + TimeDelta::seconds(i64::from(AFTER_S)));
-                let mut sights = self.sights.clone();
-                if due.is_some_and(|due| sights.are_before(due)) {
-                    sights.count(self.count(), self.now());
-                }
-                self.worlds[host].others.sights = sights;
-            }
+            Action::Count(host) => self.worlds[host].others.sights = self.count(),
             Action::Work(host) => self.change(host, World::work_off),
             Action::Pass(ms) => {
                 for _ in 0..i64::from(ms) / STEP_MS {
@@ -243,7 +228,7 @@ proptest! {
 fn go_on(watched: &mut Watched, seconds: u32) {
     for _ in 0..seconds {
         for host in 0..HOSTS {
-            watched.act(&Action::Read(host));
+            watched.act(&Action::Count(host));
             watched.act(&Action::Work(host));
         }
         watched.act(&Action::Pass(1_000));

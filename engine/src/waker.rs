@@ -16,12 +16,12 @@ const BREATH: Duration = Duration::from_millis(5);
 
 /// The soonest of the moments that it was set for; the others wait for the regular look.
 #[derive(Default)]
-pub(crate) struct Alarm {
+pub(crate) struct Waker {
     soonest: Mutex<Option<Timestamp>>,
     changed: Notify,
 }
 
-impl Alarm {
+impl Waker {
     /// Something is due then.
     pub fn set(&self, at: Timestamp) {
         let mut soonest = self.soonest();
@@ -63,44 +63,44 @@ mod tests {
 
     use super::*;
 
-    async fn rings(alarm: &Alarm, clock: &Clock) -> bool {
-        let ring = tokio::time::timeout(Duration::from_millis(100), alarm.ring(clock));
+    async fn rings(waker: &Waker, clock: &Clock) -> bool {
+        let ring = tokio::time::timeout(Duration::from_millis(100), waker.ring(clock));
         ring.await.is_ok()
     }
 
     #[tokio::test]
     async fn an_alarm_rings_for_the_earliest_time_until_a_pass_has_looked() {
         let begun = Timestamp::UNIX_EPOCH;
-        let (alarm, clock) = (Alarm::default(), Clock::by_hand(begun));
-        assert!(!rings(&alarm, &clock).await, "no time is set");
+        let (waker, clock) = (Waker::default(), Clock::by_hand(begun));
+        assert!(!rings(&waker, &clock).await, "no time is set");
         let second = |n| begun + TimeDelta::seconds(n);
-        alarm.set(second(9));
-        alarm.set(second(5));
-        alarm.set(second(7));
+        waker.set(second(9));
+        waker.set(second(5));
+        waker.set(second(7));
         clock.advance(TimeDelta::milliseconds(4_999));
-        assert!(!rings(&alarm, &clock).await);
+        assert!(!rings(&waker, &clock).await);
         clock.advance(TimeDelta::milliseconds(1));
-        assert!(rings(&alarm, &clock).await);
-        alarm.forget(second(4));
+        assert!(rings(&waker, &clock).await);
+        waker.forget(second(4));
         assert!(
-            rings(&alarm, &clock).await,
-            "a pass before the time does not stop the alarm"
+            rings(&waker, &clock).await,
+            "a pass before the time does not stop the waker"
         );
-        alarm.forget(clock.now());
+        waker.forget(clock.now());
         clock.advance(TimeDelta::seconds(60));
-        assert!(!rings(&alarm, &clock).await);
+        assert!(!rings(&waker, &clock).await);
     }
 
     #[tokio::test]
     async fn an_earlier_time_shortens_the_wait() {
         let begun = Timestamp::UNIX_EPOCH;
-        let (alarm, clock) = (Alarm::default(), Clock::by_hand(begun));
-        alarm.set(begun + TimeDelta::days(1));
+        let (waker, clock) = (Waker::default(), Clock::by_hand(begun));
+        waker.set(begun + TimeDelta::days(1));
         let set = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            alarm.set(begun);
+            waker.set(begun);
         };
-        let ring = tokio::time::timeout(Duration::from_secs(30), alarm.ring(&clock));
+        let ring = tokio::time::timeout(Duration::from_secs(30), waker.ring(&clock));
         let (rung, ()) = tokio::join!(ring, set);
         assert!(rung.is_ok());
     }
