@@ -1,17 +1,20 @@
 //! After UNFENCED: servers may be placed on the host again, and those that remained on it and should run are started.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::BackendError;
 use crate::openstack::{EvacuationStatus, Server, ServerAction, VmState};
 use chrono::{DateTime, Utc};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{Done, REASON};
 use crate::openstack::host::{HostOf, PAUSE};
 
 /// Nova's power state of a guest that runs.
 const RUNNING: i64 = 1;
+/// A server that is idle without a task is asked for again after this time.
+const AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// How many of a server's actions are searched for its owner's last wish.
 const ACTIONS: u32 = 50;
 
@@ -40,7 +43,7 @@ impl HostOf<'_> {
         self.until_all_run(&open, &mut waking).await
     }
 
-    /// Asks once for each server, and looks until all of them run.
+    /// Asks for each server, and looks until all of them run.
     async fn until_all_run(&self, open: &str, waking: &mut Waking) -> Result<Done, BackendError> {
         loop {
             let servers = self.cloud.servers_on(self.host).await?;
@@ -55,7 +58,7 @@ impl HostOf<'_> {
                 return Ok(Done::So(format!("{open}; {started} servers were started")));
             }
             for server in &idle {
-                if server.task_state.is_none() && waking.asked.insert(server.id.clone()) {
+                if server.task_state.is_none() && waking.is_to_ask(&server.id) {
                     // A hard reboot connects volumes and ports anew, and Nova accepts it for active and stopped servers. A refusal for one
                     // server does not stop the start of others.
                     match self.cloud.reboot_hard(&server.id).await {
@@ -156,7 +159,8 @@ fn was_running(actions: &[ServerAction], since: Option<DateTime<Utc>>) -> bool {
 /// The servers that are being started.
 struct Waking {
     since: Option<DateTime<Utc>>,
-    asked: BTreeSet<String>,
+    /// When each was asked for last.
+    asked: BTreeMap<String, Instant>,
     /// The stopped servers, and whether each should run.
     stopped: BTreeMap<String, bool>,
     /// The servers in ERROR, and whether each should run.
@@ -167,10 +171,21 @@ impl Waking {
     fn new(since: Option<DateTime<Utc>>) -> Self {
         Self {
             since,
-            asked: BTreeSet::new(),
+            asked: BTreeMap::new(),
             stopped: BTreeMap::new(),
             failed: BTreeMap::new(),
         }
+    }
+
+    /// Whether it is to be asked for now. At the start of a compute Nova stops servers whose guests it finds shut off: it refuses a reboot meanwhile, and a server whose stop
+    /// is carried out after its reboot is stopped again.
+    fn is_to_ask(&mut self, server: &str) -> bool {
+        let now = Instant::now();
+        let is_to_ask = self.asked.get(server).is_none_or(|at| now - *at >= AGAIN_AFTER);
+        if is_to_ask {
+            self.asked.insert(server.to_owned(), now);
+        }
+        is_to_ask
     }
 }
 
