@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Problems, Workload, WorkloadState, validate_name};
+use crate::{MoveLimits, Problems, Workload, WorkloadState, validate_name};
 
 /// The most spare hosts that a segment can name.
 const MAX_SPARES: usize = 32;
@@ -37,6 +37,12 @@ pub struct EvacuationPolicy {
     /// Workloads of one host whose move is begun within a second, 0 to 64; 0: as many as `at_once` allows.
     #[serde(skip_serializing_if = "is_unlimited")]
     pub per_second: u32,
+    /// Moves of all hosts of the segment; with it the workloads of the highest priority come first, whichever host they are on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_segment: Option<MoveLimits>,
+    /// Moves of all hosts of a host's platform, beside which one of this segment's hosts may begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_platform: Option<MoveLimits>,
     /// Seconds that one workload may take, 10 to 900.
     pub timeout_s: u32,
     /// How often a move that failed is tried again, 0 to 10.
@@ -60,6 +66,8 @@ impl Default for EvacuationPolicy {
             priority_key: "evacuation_priority".to_owned(),
             at_once: 16,
             per_second: 0,
+            in_segment: None,
+            on_platform: None,
             timeout_s: 300,
             retries: 2,
             stopped: true,
@@ -100,6 +108,12 @@ impl EvacuationPolicy {
         value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
     }
 
+    /// Whether the moves of a host wait until it is their turn among those of other hosts.
+    #[must_use]
+    pub fn has_turns(&self) -> bool {
+        self.in_segment.or(self.on_platform).is_some()
+    }
+
     pub(crate) fn check(&self, problems: &mut Problems) {
         let mut range = |field: &str, value: u32, min: u32, max: u32| {
             if !(min..=max).contains(&value) {
@@ -118,6 +132,11 @@ impl EvacuationPolicy {
             ("priority_key", &self.priority_key),
         ] {
             check_key(field, key, problems);
+        }
+        for (field, limits) in [("in_segment", self.in_segment), ("on_platform", self.on_platform)] {
+            if let Some(limits) = limits {
+                limits.check(&format!("policy.evacuation.{field}"), problems);
+            }
         }
         self.check_spares(problems);
     }

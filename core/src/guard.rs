@@ -223,6 +223,8 @@ guards! {
     KdumpHoldsPower,
     /// A fence that was not asked for takes a permit of what is bounded.
     FenceTakesPermit,
+    /// Where a segment bounds the moves of all its hosts, none begins before its turn.
+    MovesTakeTurns,
     /// A backend is told that a host is down only once the host is FENCED.
     BackendAwaitsFenced,
     /// Power comes back within a fence only once the host is FENCED.

@@ -249,6 +249,11 @@ pub enum Input {
         /// Who asks.
         actor: Actor,
     },
+    /// It is the turn of some of the host's moves among those of all hosts.
+    BeginMoves {
+        /// So many may begin with this decision.
+        at_most: u32,
+    },
     /// A kdump message came from an address of the host.
     KdumpMessage,
     /// A worker asks whether it may act.

@@ -42,6 +42,7 @@ mod label;
 mod latecomers;
 mod method;
 mod movable;
+mod moves;
 mod name;
 mod observation;
 mod operation;
@@ -128,6 +129,7 @@ pub use label::{CONTROL_PLANE, Labels, MAX_LABELS, check_label_name, is_of_backe
 pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
 pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};
 pub use movable::{Movable, NamedToGo, gate_of_all, gate_of_named, movable_now, proven_movable};
+pub use moves::{BEGUN_WITHIN_S, Evacuating, MoveLimits, MoveQueue, Turn, Turns};
 pub use name::{
     MAX_NAME_CHARS, MAX_REASON_CHARS, MAX_ZONE_CHARS, validate_name, validate_reason, validate_zone,
 };

@@ -148,6 +148,8 @@ impl SegmentDraft {
         in_policy["fencing"]["ceph"] = json!(fencing.ceph);
         in_policy["fencing"]["queries"] = json!(fencing.queries);
         in_policy["evacuation"]["per_second"] = json!(evacuation.per_second);
+        in_policy["evacuation"]["in_segment"] = json!(evacuation.in_segment);
+        in_policy["evacuation"]["on_platform"] = json!(evacuation.on_platform);
         whole
     }
 

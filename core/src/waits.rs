@@ -26,7 +26,24 @@ impl Operation {
         } else {
             String::new()
         };
-        (!told.is_empty()).then(|| format!("waiting: {}{more}", told.join("; ")))
+        let in_line = self.told_turns();
+        let told = told.join("; ") + &more;
+        let parts: Vec<String> = [told, in_line]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        (!parts.is_empty()).then(|| format!("waiting: {}", parts.join("; ")))
+    }
+
+    /// The workloads that are moved after those that are under way.
+    fn told_turns(&self) -> String {
+        let pending = self.stages.iter().filter(|stage| stage.has_turns());
+        let pending = pending.flat_map(|stage| &stage.tasks);
+        match pending.filter(|task| task.status == TaskStatus::Pending).count() {
+            0 => String::new(),
+            1 => "1 workload waits for its turn".to_owned(),
+            waiting => format!("{waiting} workloads wait for their turn"),
+        }
     }
 
     /// A stage whose turn has come and that may not begin yet.

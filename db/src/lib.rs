@@ -14,6 +14,7 @@ mod deliveries;
 mod devices;
 mod dialect;
 mod error;
+mod evacuating;
 mod event_sinks;
 mod events;
 mod host_list;
@@ -66,6 +67,7 @@ pub use deliveries::{
 };
 pub use devices::DeviceLease;
 pub use error::{ClientError, DbError};
+pub use evacuating::evacuations;
 pub use event_sinks::{
     SilentSink, forget_event_sink, free_event_sink, has_event_sink, hold_event_sink, insert_event_sink,
     keep_event_sink, list_event_sinks, silent_event_sinks,

@@ -112,13 +112,19 @@ pub(crate) fn new_operation_rows(operations: &[&Operation], end: &'static str) -
             operation.generation.0,
             Value::document(&body),
             Value::document(&methods),
+            moves(operation),
             operation.created_at,
             operation.updated_at,
             operation.finished_at
         ]
     });
-    let columns = "id, host_id, kind, status, is_in_line, generation, body, methods, created_at, updated_at, finished_at";
+    let columns = "id, host_id, kind, status, is_in_line, generation, body, methods, moves, created_at, updated_at, finished_at";
     TableRows::insert("operations", columns, rows.collect(), end)
+}
+
+fn moves(operation: &Operation) -> Option<String> {
+    let queue = operation.move_queue()?;
+    serde_json::to_string(&queue).ok()
 }
 
 /// Operations that have changed, each with what is known of it in the database. Columns that none of them has changed are left alone.
@@ -131,13 +137,14 @@ pub(crate) fn changed_operation_rows(operations: &[(&Operation, &Operation)]) ->
         one.status != other.status
             || one.finished_at != other.finished_at
             || one.is_in_line() != other.is_in_line()
+            || one.move_queue() != other.move_queue()
     });
     let has_methods = any(|one, other| !have_same_methods(one, other));
     let columns = match (has_methods, has_status) {
         (false, false) => "id, body, updated_at",
         (true, false) => "id, body, updated_at, methods",
-        (false, true) => "id, body, updated_at, status, is_in_line, finished_at",
-        (true, true) => "id, body, updated_at, methods, status, is_in_line, finished_at",
+        (false, true) => "id, body, updated_at, status, is_in_line, moves, finished_at",
+        (true, true) => "id, body, updated_at, methods, status, is_in_line, moves, finished_at",
     };
     let rows = operations.iter().map(|(operation, _)| {
         let (body, methods) = apart(operation);
@@ -149,6 +156,7 @@ pub(crate) fn changed_operation_rows(operations: &[(&Operation, &Operation)]) ->
             values.extend(args![
                 operation.status.as_str(),
                 operation.is_in_line(),
+                moves(operation),
                 operation.finished_at
             ]);
         }

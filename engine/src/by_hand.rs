@@ -38,6 +38,7 @@ impl Engine {
             self.fence_now_if_due(&applied.state).await;
             seen.push(self.state_of(&host_id.to_string()).await?);
         }
+        self.give_turns().await?;
         Ok(seen)
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::ForgetSource { .. }
         | Input::Suspend { .. }
         | Input::Resume { .. }
+        | Input::BeginMoves { .. }
         | Input::KdumpMessage
         | Input::DeviceBusy(_)
         | Input::Result(_)

@@ -29,6 +29,7 @@ mod known_plans;
 mod log;
 mod many_reports;
 mod metrics;
+mod moves;
 mod observer;
 mod opinions;
 mod pause;

@@ -278,6 +278,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::ForgetSource { .. } => "forget_source",
         Input::Suspend { .. } => "suspend",
         Input::Resume { .. } => "resume",
+        Input::BeginMoves { .. } => "begin_moves",
         Input::KdumpMessage => "kdump_message",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
@@ -312,6 +313,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::ForgetSource { .. }
         | Input::Suspend { .. }
         | Input::Resume { .. }
+        | Input::BeginMoves { .. }
         | Input::KdumpMessage
         | Input::Tick { .. } => (None, false),
     }

@@ -28,7 +28,7 @@ use crate::task_queues::{self, TaskQueues};
 use crate::waker::Waker;
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::writes::{self, Writes};
-use crate::{EngineError, checks, heartbeats, intake, kdump, reconcile, retention, sight, webhooks};
+use crate::{EngineError, checks, heartbeats, intake, kdump, moves, reconcile, retention, sight, webhooks};
 
 /// How an engine works. The defaults suit both one machine and many.
 #[derive(Clone, Debug)]
@@ -205,6 +205,7 @@ impl Engine {
         running.run(self, task_queues::watch_broker);
         running.run(self, task_queues::look_into_queues);
         running.run(self, reconcile::find_stranded);
+        running.run(self, moves::run);
         running.run(self, reconcile::forget_keys);
         running.run(self, webhooks::work);
         running.run(self, webhooks::answer_asked);

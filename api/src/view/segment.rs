@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use ringfence_core::{
-    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, Segment,
-    SegmentDraft, SegmentPolicy, SightPolicy, Wanted,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, MoveLimits, QuarantinePolicy,
+    Segment, SegmentDraft, SegmentPolicy, SightPolicy, Wanted,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -214,6 +214,12 @@ pub(crate) struct EvacuationView {
     pub at_once: u32,
     /// Workloads of one host whose move is begun within one second; 0 to 64. 0: as many as at_once allows.
     pub per_second: u32,
+    /// How many workloads of all hosts of the segment are moved; with it those of the highest priority come first, whichever host they are on. null: any number.
+    #[schema(value_type = Option<MoveLimitsView>)]
+    pub in_segment: Option<MoveLimits>,
+    /// How many workloads of all hosts of the host's cloud or cluster are moved, in whichever segment, beside which those of this segment's hosts may be; null: any number.
+    #[schema(value_type = Option<MoveLimitsView>)]
+    pub on_platform: Option<MoveLimits>,
     /// Seconds that one try of one workload may take; 10 to 900.
     pub timeout_s: u32,
     /// How often a move that failed is tried again; 0 to 10.
@@ -229,8 +235,20 @@ pub(crate) struct EvacuationView {
 }
 
 shown! { EvacuationPolicy, EvacuationView:
-    automatic, workloads, metadata_key, priority_key, at_once, per_second, timeout_s, retries, stopped, failed, held,
+    automatic, workloads, metadata_key, priority_key, at_once, per_second, in_segment, on_platform, timeout_s, retries, stopped, failed, held,
     spare_hosts,
+}
+
+/// How many workloads of many hosts are moved. One of the bounds is needed.
+#[expect(dead_code, reason = "it describes MoveLimits")]
+#[derive(ToSchema)]
+pub(crate) struct MoveLimitsView {
+    /// At one time; 1 to 10000; absent: any number.
+    #[schema(minimum = 1, maximum = 10_000, example = 32)]
+    at_once: Option<u32>,
+    /// How many moves begin within 60 s; 1 to 10000; absent: any number.
+    #[schema(minimum = 1, maximum = 10_000, example = 120)]
+    per_minute: Option<u32>,
 }
 
 shown! { SegmentPolicy, PolicyView:

@@ -579,7 +579,17 @@ pub struct Evacuation {
     pub at_once: u32,
     #[serde(default)]
     pub per_second: u32,
+    pub in_segment: Option<MoveLimits>,
+    pub on_platform: Option<MoveLimits>,
     pub spare_hosts: Vec<String>,
+}
+
+/// How many workloads of many hosts are moved.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct MoveLimits {
+    pub at_once: Option<u32>,
+    pub per_minute: Option<u32>,
 }
 
 /// A webhook for events.

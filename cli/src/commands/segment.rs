@@ -24,7 +24,7 @@ use super::arguments::{ListArgs, Pair, object_at, pair, put, seconds_or_none};
 use super::completed::segments;
 use super::session::Session;
 use crate::client::Request;
-use crate::client::view::{AlarmRule, ConditionRule, Policy, Quarantine, Segment, Sight};
+use crate::client::view::{AlarmRule, ConditionRule, MoveLimits, Policy, Quarantine, Segment, Sight};
 use crate::error::CliError;
 use crate::output::{Details, Screen, Table};
 
@@ -63,6 +63,9 @@ pub enum SegmentCommand {
     /// Prints a document to begin with; without a name, lists those that there are
     Template(TemplateArgs),
 }
+
+/// The value of the options for moves of many hosts.
+const MOVE_LIMITS: &str = "at_once=N,per_minute=N|none";
 
 /// The options for a segment's fields.
 #[derive(Debug, Args)]
@@ -119,6 +122,12 @@ pub struct SegmentFields {
     /// How the workloads of a FENCED host are evacuated, as in automatic=true, at_once=8 or spare_hosts=a,b; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     evacuation: Vec<String>,
+    /// How many workloads of all hosts of the segment are moved, those of the highest priority first; none: any number
+    #[arg(long, value_name = MOVE_LIMITS, value_parser = move_limits_or_none)]
+    moves_in_segment: Option<Value>,
+    /// How many workloads of all hosts of a cloud or cluster are moved, beside which those of this segment's hosts may be; none: any number
+    #[arg(long, value_name = MOVE_LIMITS, value_parser = move_limits_or_none)]
+    moves_on_platform: Option<Value>,
 }
 
 /// `ringfence segment add`
@@ -134,7 +143,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").multiple(true).required(true).args([
     "name", "description", "self_fencing_timeout_s", "settle_s", "restarts", "restart_delay_s", "auto_rejoin", "quarantine", "rejoin_wait_s", "workloads_zone",
-    "heartbeats", "fencing", "sight", "group", "condition", "alarm", "evacuation",
+    "heartbeats", "fencing", "sight", "group", "condition", "alarm", "evacuation", "moves_in_segment", "moves_on_platform",
 ])))]
 pub struct SetArgs {
     /// Name or id
@@ -169,6 +178,13 @@ fn sight_or_none(text: &str) -> Result<Value, String> {
     numbers_or_none(
         text,
         "at_most_percent=N,quiet_s=SECONDS is allowed, such as at_most_percent=50,quiet_s=60, and none",
+    )
+}
+
+fn move_limits_or_none(text: &str) -> Result<Value, String> {
+    numbers_or_none(
+        text,
+        "at_once=N, per_minute=N or both with a comma between are allowed, such as at_once=32,per_minute=120, and none",
     )
 }
 
@@ -354,7 +370,9 @@ impl SegmentFields {
             policy.insert("alarms".to_owned(), alarm_rules(&self.alarm)?.into());
         }
         let evacuation = self.evacuation.iter().map(|text| evacuation_field(text));
-        let evacuation = evacuation.collect::<Result<Map<String, Value>, CliError>>()?;
+        let mut evacuation = evacuation.collect::<Result<Map<String, Value>, CliError>>()?;
+        put(&mut evacuation, "in_segment", self.moves_in_segment);
+        put(&mut evacuation, "on_platform", self.moves_on_platform);
         if !policy.is_empty() {
             object_at(body, "policy")?.extend(policy);
         }
@@ -478,6 +496,16 @@ fn evacuation(policy: &Policy) -> String {
     )
 }
 
+fn move_limits(limits: Option<MoveLimits>) -> Option<String> {
+    let MoveLimits { at_once, per_minute } = limits?;
+    let bounds = [
+        at_once.map(|moves| format!("{moves} at once")),
+        per_minute.map(|moves| format!("{moves} begun per minute")),
+    ];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    Some(bounds.join(", "))
+}
+
 fn table(segments: &[Segment]) -> Table {
     let mut table = Table::new(&["NAME", "SELF-FENCING", "RESTARTS", "AUTO-REJOIN", "DESCRIPTION"])
         .and_wide(&["FENCED BY ITSELF", "EVACUATED BY ITSELF", "ID"]);
@@ -528,6 +556,8 @@ fn show(screen: &mut Screen, segment: Segment) -> Result<(), CliError> {
     screen.details(
         details
             .with("evacuation", evacuation(policy))
+            .with_some("moves in segment", move_limits(policy.evacuation.in_segment))
+            .with_some("moves on platform", move_limits(policy.evacuation.on_platform))
             .with_some("spare hosts", Some(policy.evacuation.spare_hosts.join(", "))),
     )
 }
@@ -569,13 +599,15 @@ mod tests {
                 "condition=KernelDeadlock,times=3,within_s=3600".to_owned(),
             ],
             evacuation: vec!["automatic=true".to_owned(), "spare_hosts=a, b".to_owned()],
+            moves_in_segment: Some(move_limits_or_none("at_once=32,per_minute=120").unwrap()),
+            moves_on_platform: Some(move_limits_or_none("none").unwrap()),
         };
         fields.put_into(&mut body).unwrap();
         let expected = json!({"policy": {"self_fencing_timeout_s": null, "settle_s": 0, "restarts": 2, "auto_rejoin": true, "heartbeats": ["lease", "nfs"],
                 "fencing": {"automatic": true, "at_most": 8, "at_once": null, "sight": {"at_most_percent": 50, "quiet_s": 60}, "groups": [{"label": "rack", "at_once": 1}, {"label": "7", "majority": true}]},
                 "conditions": [{"condition": "KernelDeadlock", "action": "fence", "for_s": 120, "status": "True"}],
                 "alarms": [{"problem": "fenced", "times": 2, "within_s": 86400}, {"problem": "condition", "condition": "KernelDeadlock", "times": 3, "within_s": 3600}],
-                "evacuation": {"automatic": true, "spare_hosts": ["a", "b"]}}});
+                "evacuation": {"automatic": true, "in_segment": {"at_once": 32, "per_minute": 120}, "on_platform": null, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }

@@ -14,6 +14,8 @@ use crate::{
 pub(super) struct Draft {
     pub state: HostState,
     pub now: Timestamp,
+    /// Moves whose turn it is among those of all hosts.
+    pub turns: u32,
     superseded: Option<Operation>,
     effects: Vec<Effect>,
     wake_at: Option<Timestamp>,
@@ -44,6 +46,7 @@ impl Draft {
         Self {
             state: state.clone(),
             now,
+            turns: 0,
             superseded: None,
             effects: Vec::new(),
             wake_at: None,

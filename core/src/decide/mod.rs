@@ -169,6 +169,10 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             pause::began_anew(draft, despite);
             reply
         }
+        Input::BeginMoves { at_most } => {
+            draft.turns = at_most;
+            Reply::Done
+        }
         Input::KdumpMessage => kdump::message(draft),
         Input::Claim(claim) => claim::claim(draft, &claim)?,
         Input::DeviceBusy(claim) => claim::device_busy(draft, &claim)?,

@@ -164,6 +164,8 @@ CREATE TABLE operations (
     -- and stays in the row uncompressed up to a large size; parts that hardly ever change are kept in `methods`.
     body text NOT NULL CHECK (body <> ''),
     methods text NOT NULL CHECK (methods <> ''),
+    -- Of an evacuation: its moves, as others have to know them.
+    moves text,
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     finished_at timestamptz,

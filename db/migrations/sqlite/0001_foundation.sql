@@ -184,6 +184,8 @@ CREATE TABLE operations (
     -- apart in `methods`.
     body text NOT NULL CHECK (body <> ''),
     methods text NOT NULL CHECK (methods <> ''),
+    -- Of an evacuation: its moves, as others have to know them.
+    moves text,
     created_at integer NOT NULL,
     updated_at integer NOT NULL,
     finished_at integer,

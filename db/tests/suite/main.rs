@@ -11,6 +11,7 @@ mod audit;
 mod checks;
 mod configuration;
 mod devices;
+mod evacuating;
 mod events;
 mod faults;
 mod finding;

@@ -20,6 +20,19 @@ fn by_their_beginning(moves: &[Value]) -> Vec<&str> {
     begun.into_iter().map(|(_, name)| name).collect()
 }
 
+/// No move began before the one before it had ended.
+fn one_after_the_other(moves: &[Value]) {
+    let of = |one: &Value, field: &str| one[field].as_str().unwrap().to_owned();
+    let confirmed = moves.iter().filter(|one| one["status"] == "confirmed");
+    let mut times: Vec<_> = confirmed
+        .map(|one| (of(one, "started_at"), of(one, "ended_at")))
+        .collect();
+    times.sort_unstable();
+    for pair in times.windows(2) {
+        assert!(pair[0].1 <= pair[1].0, "{moves:?}");
+    }
+}
+
 /// Acts on a server, and waits for its new status.
 fn change(plant: &Plant, server: &str, action: Value, status: &str) {
     block_in_place(|| {
@@ -39,14 +52,16 @@ async fn owners_decide_which_servers_move_and_in_which_order() {
     let api = block_in_place(|| cloud().nova_api(short_pages).unwrap());
     let policy = json!({
         "auto_rejoin": true, "fencing": { "automatic": true, "after_s": 1, "at_most_percent": 100 },
-        "evacuation": { "automatic": true, "workloads": "opted_in", "at_once": 1 },
+        "evacuation": { "automatic": true, "workloads": "opted_in", "in_segment": { "at_once": 1 } },
     });
     let site = Site::new(Ground::Distributed).await;
-    let plant = Plant::start_on(site, Some(&api.url()), ["order-a", "order-b"], policy).await;
-    let boot = |name: &str, metadata: &[(&str, &str)]| {
-        let made = plant.machines[0].with(|host| plant.cloud.boot(host, &[name], metadata).unwrap());
+    let plant = Plant::start_on(site, Some(&api.url()), ["order-a", "order-b", "order-c"], policy).await;
+    let boot_on = |machine: usize, name: &str, metadata: &[(&str, &str)]| {
+        let machine = &plant.machines[machine];
+        let made = machine.with(|host| plant.cloud.boot(host, &[name], metadata).unwrap());
         made[0].id.clone()
     };
+    let boot = |name: &str, metadata: &[(&str, &str)]| boot_on(0, name, metadata);
     let with_priority =
         |name: &str, priority: &str| boot(name, &[("HA_Enabled", "true"), ("evacuation_priority", priority)]);
     let last = with_priority("last", "-5");
@@ -63,9 +78,27 @@ async fn owners_decide_which_servers_move_and_in_which_order() {
     let in_error = json!({ "os-resetState": { "state": "error" } });
     change(&plant, &broken, in_error, "ERROR");
 
+    // A host that dies with it: its server comes before those of a lower priority.
+    let high = [("HA_Enabled", "true"), ("evacuation_priority", "60")];
+    let beside = boot_on(2, "beside", &high);
+
+    plant.machines[1].with(|host| host.hold_spawns().unwrap());
     plant.machines[0].kill();
+    plant.machines[2].kill();
+    for host in ["order-a", "order-c"] {
+        plant.until_moving(host).await;
+    }
+    plant.machines[1].with(|host| host.release_spawns().unwrap());
     let evacuation = plant.until_ended("order-a", "evacuation").await;
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");
+    let other = plant.until_ended("order-c", "evacuation").await;
+    let mut both = plant.moves(&evacuation).await;
+    both.extend(plant.moves(&other).await);
+    one_after_the_other(&both);
+    let order = by_their_beginning(&both);
+    let place = |name: &str| order.iter().position(|moved| *moved == name);
+    assert!(place("beside") < place("paused"), "{order:?}");
+    assert_eq!(plant.hosts_of(&[beside]), ["order-b"]);
     let detail = evacuation["detail"].as_str().unwrap();
     assert!(detail.contains("2 left where they are"), "{evacuation}");
     let moves = plant.moves(&evacuation).await;
@@ -81,7 +114,7 @@ async fn owners_decide_which_servers_move_and_in_which_order() {
         plant.hosts_of(&[silent.clone(), unwilling.clone()]),
         ["order-a"; 2]
     );
-    assert_eq!(plant.machines[1].running().len(), 5);
+    assert_eq!(plant.machines[1].running().len(), 6);
 
     plant.machines[0].bmc.set_powered(true).unwrap();
     let rejoin = plant.until_ended("order-a", "rejoin").await;

@@ -194,6 +194,24 @@ impl Plant {
             .await
     }
 
+    /// Waits until the evacuation of a host knows which servers there are.
+    pub async fn until_moving(&self, host: &str) {
+        let path = format!("/operations?host={host}&kind=evacuation&limit=1");
+        let is_there = |list: &Value| list["operations"].get(0).is_some();
+        let client = &self.stack.client;
+        let list = client
+            .until_within(&path, Duration::from_secs(90), is_there)
+            .await;
+        let moves = format!(
+            "/operations/{}/moves",
+            list["operations"][0]["id"].as_str().unwrap()
+        );
+        let are_known = |list: &Value| list["moves"].get(0).is_some();
+        client
+            .until_within(&moves, Duration::from_secs(60), are_known)
+            .await;
+    }
+
     /// Waits for an operation of a host to end, and returns it.
     pub async fn until_ended(&self, host: &str, kind: &str) -> Value {
         let path = format!("/operations?host={host}&kind={kind}&sort=created_at:desc&limit=1");

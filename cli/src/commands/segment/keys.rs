@@ -3,8 +3,8 @@
 use std::fmt;
 
 use ringfence_core::{
-    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, QuarantinePolicy, SegmentDraft,
-    SegmentPolicy, SightPolicy,
+    AlarmRule, ConditionRule, EvacuationPolicy, FencingPolicy, GroupRule, MoveLimits, QuarantinePolicy,
+    SegmentDraft, SegmentPolicy, SightPolicy,
 };
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
@@ -18,6 +18,7 @@ pub fn keys_at(field: &str) -> &'static [&'static str] {
         "policy.fencing" => keys_of::<FencingPolicy>(),
         "policy.fencing.sight" => keys_of::<SightPolicy>(),
         "policy.evacuation" => keys_of::<EvacuationPolicy>(),
+        "policy.evacuation.in_segment" | "policy.evacuation.on_platform" => keys_of::<MoveLimits>(),
         rule if rule.starts_with("policy.fencing.groups[") && rule.ends_with(']') => keys_of::<GroupRule>(),
         rule if rule.starts_with("policy.conditions[") && rule.ends_with(']') => keys_of::<ConditionRule>(),
         rule if rule.starts_with("policy.alarms[") && rule.ends_with(']') => keys_of::<AlarmRule>(),

@@ -39,6 +39,7 @@ pub(super) fn run_stage(draft: &mut Draft, operation: &mut Operation, index: usi
             pace.ended();
         }
     }
+    pace.end(draft, &stage);
     operation.stages[index].tasks = stage;
 }
 

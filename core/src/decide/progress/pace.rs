@@ -1,8 +1,11 @@
-//! How many tasks of a stage may begin: so many at one time, and moves so many within a second.
+//! How many tasks of a stage may begin: so many at one time, moves so many within a second, and those whose turn it is among the moves of all hosts.
 
 use chrono::TimeDelta;
 
 use crate::decide::Draft;
+use crate::decide::draft::after_s;
+use crate::guard::{Guard, on};
+use crate::safeguard::LOOK_AGAIN_S;
 use crate::{Operation, Task, TaskStatus, Timestamp};
 
 const PER: TimeDelta = TimeDelta::seconds(1);
@@ -13,6 +16,8 @@ pub(super) struct Pace {
     places: Option<usize>,
     /// Of those that may begin within a second.
     left_of_second: usize,
+    /// Of those whose turn it is; `None` where they wait for no turn.
+    turns: Option<u32>,
 }
 
 impl Pace {
@@ -22,23 +27,38 @@ impl Pace {
             0 => usize::MAX,
             per_second => left_of_second(draft, stage, per_second),
         };
+        // By what the segment says now: a change that is made while many hosts are evacuated is meant for them.
+        let has_turns = draft.state.policy.evacuation.has_turns() && on(Guard::MovesTakeTurns);
         Self {
+            turns: has_turns.then_some(draft.turns),
             places: at_once.map(|limit| count(limit).saturating_sub(running.count())),
             left_of_second,
         }
     }
 
     pub fn has_room(&self) -> bool {
-        self.places.is_some_and(|places| places > 0) && self.left_of_second > 0
+        self.places.is_some_and(|places| places > 0) && self.left_of_second > 0 && self.turns != Some(0)
     }
 
     pub fn begun(&mut self) {
         self.places = self.places.map(|places| places - 1);
         self.left_of_second -= 1;
+        self.turns = self.turns.map(|turns| turns - 1);
     }
 
     pub fn ended(&mut self) {
         self.places = self.places.map(|places| places + 1);
+    }
+
+    /// What is left of the turns is for other stages. Those that wait are looked at again: what their segment says may change.
+    pub fn end(self, draft: &mut Draft, stage: &[Task]) {
+        let Some(turns) = self.turns.filter(|_| self.places.is_some()) else {
+            return;
+        };
+        draft.turns = turns;
+        if stage.iter().any(|task| task.status == TaskStatus::Pending) {
+            draft.wake(after_s(draft.now, LOOK_AGAIN_S));
+        }
     }
 }
 

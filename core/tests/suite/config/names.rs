@@ -145,6 +145,11 @@ fn a_policy_is_within_its_ranges() {
             at_once: 65,
             timeout_s: 9,
             retries: 11,
+            in_segment: Some(MoveLimits::default()),
+            on_platform: Some(MoveLimits {
+                at_once: Some(0),
+                per_minute: Some(10_001),
+            }),
             spare_hosts: vec!["one".to_owned(), "one".to_owned(), "?".to_owned()],
             ..EvacuationPolicy::default()
         },
@@ -204,6 +209,9 @@ fn a_policy_is_within_its_ranges() {
             "policy.evacuation.timeout_s",
             "policy.evacuation.retries",
             "policy.evacuation.metadata_key",
+            "policy.evacuation.in_segment",
+            "policy.evacuation.on_platform.at_once",
+            "policy.evacuation.on_platform.per_minute",
             "policy.evacuation.spare_hosts[1]",
             "policy.evacuation.spare_hosts[2]",
         ]

@@ -17,6 +17,7 @@ mod s11_ceph;
 mod s11_cool_down;
 mod s11_groups;
 mod s11_kdump;
+mod s11_moves;
 mod s11_quarantine;
 mod s11_queries;
 mod s11_sight;

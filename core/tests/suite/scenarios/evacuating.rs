@@ -166,6 +166,39 @@ fn so_many_moves_begin_within_a_second_as_the_segment_says() {
 }
 
 #[test]
+fn moves_wait_until_it_is_their_turn_among_those_of_all_hosts() {
+    let policy = EvacuationPolicy {
+        in_segment: Some(MoveLimits {
+            at_once: Some(2),
+            per_minute: None,
+        }),
+        ..manual()
+    };
+    let mut world = fenced(4, policy);
+    world.evacuate().unwrap();
+    world.work_off();
+    world.pass(10_000);
+    world.work_off();
+    assert_eq!(world.cloud.on("compute1").len(), 4, "no turn was given");
+    let told = |world: &World| world.state.operation.as_ref().unwrap().told();
+    assert_eq!(told(&world), "waiting: 4 workloads wait for their turn");
+    world.give(Input::BeginMoves { at_most: 1 }).unwrap();
+    let first = told(&world);
+    assert!(
+        first.starts_with("waiting: workloads.move of web-1")
+            && first.ends_with("; 3 workloads wait for their turn"),
+        "{first}"
+    );
+    world.work_off();
+    assert_eq!(world.cloud.on("compute1").len(), 3, "a turn is for once");
+    // The segment bounds nothing any more.
+    world.state.policy.evacuation.in_segment = None;
+    world.pass(5_000);
+    world.work_off();
+    assert!(world.cloud.on("compute1").is_empty());
+}
+
+#[test]
 fn moves_that_began_before_the_clock_was_set_back_hold_no_other_up() {
     let policy = EvacuationPolicy {
         per_second: 1,

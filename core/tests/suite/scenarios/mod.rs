@@ -15,7 +15,7 @@ mod following;
 mod forgetting;
 mod holding;
 mod left_off;
-mod on_nova;
+pub mod on_nova;
 mod people;
 mod rejoining;
 mod returning;
