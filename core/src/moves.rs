@@ -224,7 +224,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Those that may begin next: of the highest priority first, then those of the evacuation that began first.
-    pub fn next(&mut self) -> Option<Turn> {
+    pub fn next_turn(&mut self) -> Option<Turn> {
         let may = self.evacuating.iter().filter_map(|one| {
             let (priority, moves) = *one.queue.waiting.first()?;
             let at_most = self.room(one)?.min(moves);

@@ -43,7 +43,7 @@ impl Engine {
         let evacuating = self.evacuating().await?;
         let policies = self.policies_of(&evacuating).await?;
         let mut turns = Turns::new(evacuating, &policies, now);
-        while let Some(turn) = turns.next() {
+        while let Some(turn) = turns.next_turn() {
             if self.0.clock.now() > until {
                 return Ok(());
             }

@@ -1,6 +1,6 @@
 //! Those who watch the hosts of a simulation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use ringfence_core::{
@@ -16,6 +16,9 @@ const OWN_SOURCE: &str = "simulation";
 const REPEATED_EVERY: TimeDelta = TimeDelta::seconds(20);
 /// A host that is seen silent was seen alive this long before.
 const ALIVE_BEFORE: TimeDelta = TimeDelta::seconds(1);
+
+/// Hosts of which something has to be said again and again, and how often.
+pub(crate) type Repeated = BTreeMap<HostId, TimeDelta>;
 
 /// How one host is seen.
 struct Watched {
@@ -93,28 +96,43 @@ impl Observers {
     }
 
     /// When something is to be said again of these hosts.
-    pub fn next(&self, waited_for: &BTreeSet<HostId>) -> Option<Timestamp> {
-        let watched = waited_for.iter().filter_map(|id| self.by_host.get(id));
-        watched.map(|watched| watched.reported_at + REPEATED_EVERY).min()
+    pub fn next(&self, repeated: &Repeated) -> Option<Timestamp> {
+        let watched = repeated
+            .iter()
+            .filter_map(|(id, every)| Some((self.by_host.get(id)?, every)));
+        watched.map(|(watched, every)| watched.reported_at + *every).min()
     }
 
     /// Says it again; the hosts that this was about.
     pub async fn repeat(
         &mut self,
         engine: &Engine,
-        waited_for: &BTreeSet<HostId>,
+        repeated: &Repeated,
         now: Timestamp,
     ) -> Result<Vec<HostId>, SimulationError> {
         let mut told = Vec::new();
-        for host_id in waited_for {
+        for (host_id, every) in repeated {
             if let Some(watched) = self.by_host.get_mut(host_id)
-                && watched.reported_at + REPEATED_EVERY <= now
+                && watched.reported_at + *every <= now
             {
                 watched.report(engine, *host_id, now).await?;
                 told.push(*host_id);
             }
         }
         Ok(told)
+    }
+
+    /// A host is seen as before.
+    pub async fn see_still(
+        &mut self,
+        engine: &Engine,
+        host_id: HostId,
+        now: Timestamp,
+    ) -> Result<(), SimulationError> {
+        match self.by_host.get_mut(&host_id) {
+            Some(watched) => watched.report(engine, host_id, now).await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -147,14 +165,15 @@ impl Watched {
     }
 }
 
-/// Whether what is seen of a host has to be said again for its operation to go on: its silence proves something, or it is to be taken back.
-pub(crate) fn is_waited_for(state: &HostState) -> bool {
+/// How often what is seen of a host has to be said again: its silence proves something, it is to be taken back, or, `heard_every` so often, it is counted among those that are heard.
+pub(crate) fn repeated_every(state: &HostState, heard_every: Option<TimeDelta>) -> Option<TimeDelta> {
     let host = &state.host;
     let fences_itself = state.policy.self_fencing_timeout_s.is_some() && host.fence.is_none();
     match host.failure_state {
-        FailureState::Unreachable => fences_itself,
-        FailureState::Up => host.fence.is_some(),
-        FailureState::Unknown => false,
+        FailureState::Unreachable => fences_itself.then_some(REPEATED_EVERY),
+        FailureState::Up if host.fence.is_some() => Some(REPEATED_EVERY),
+        FailureState::Up => heard_every,
+        FailureState::Unknown => None,
     }
 }
 

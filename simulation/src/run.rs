@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use ringfence_core::{Catalogue, FailureState, HostId, HostState, Timestamp};
 use ringfence_engine::Context;
 
-use crate::observers::{self, Observers, is_waited_for};
+use crate::observers::{self, Observers, Repeated, repeated_every};
 use crate::own_engine::OwnEngine;
-use crate::past::{Past, first_moment, known_since, past};
+use crate::past::{Past, first_moment, heard_every, known_since, past};
 use crate::periods::Periods;
 use crate::unchanged::{Unchanged, next_resume};
 use crate::workers::Workers;
@@ -43,7 +44,8 @@ pub async fn simulate(
         periods: BTreeMap::new(),
         changed_holds: Vec::new(),
         silent_at: BTreeMap::new(),
-        waited_for: BTreeSet::new(),
+        repeated: Repeated::new(),
+        heard_every: heard_every(site),
         unchanged: Unchanged::new(story.begins_at),
         steps: 0,
         at_this_moment: 0,
@@ -66,8 +68,9 @@ pub(crate) struct Run<'a> {
     pub periods: BTreeMap<HostId, Periods>,
     pub changed_holds: Vec<(Timestamp, HostId, Period)>,
     pub silent_at: BTreeMap<HostId, Timestamp>,
-    /// Hosts of which something has to be said again and again.
-    waited_for: BTreeSet<HostId>,
+    repeated: Repeated,
+    /// How often it is said again that a host is UP, where that is counted.
+    heard_every: Option<TimeDelta>,
     unchanged: Unchanged,
     steps: u64,
     at_this_moment: u64,
@@ -121,7 +124,7 @@ impl Run<'_> {
         ends_at: Timestamp,
     ) -> Result<Option<Timestamp>, SimulationError> {
         let now = self.own.now();
-        let repeats_at = self.observers.next(&self.waited_for);
+        let repeats_at = self.observers.next(&self.repeated);
         let others = [happens_at, repeats_at, self.workers.next()]
             .into_iter()
             .flatten();
@@ -162,6 +165,7 @@ impl Run<'_> {
                 Past::Seen(seen) => {
                     self.observers.watch(engine, host_id, seen, now).await?;
                 }
+                Past::Still => self.observers.see_still(engine, host_id, now).await?,
                 Past::Condition(source, name, status) => {
                     observers::condition(engine, host_id, Some(source), name, status).await?;
                 }
@@ -217,9 +221,7 @@ impl Run<'_> {
     }
 
     async fn repeat(&mut self, now: Timestamp) -> Result<Vec<HostId>, SimulationError> {
-        self.observers
-            .repeat(&self.own.engine, &self.waited_for, now)
-            .await
+        self.observers.repeat(&self.own.engine, &self.repeated, now).await
     }
 
     async fn take_sent(&mut self, now: Timestamp) -> Result<(), SimulationError> {
@@ -244,11 +246,10 @@ impl Run<'_> {
     fn note(&mut self, state: HostState, now: Timestamp) {
         let host_id = state.host.id;
         self.unchanged.note(&state, now);
-        if is_waited_for(&state) {
-            self.waited_for.insert(host_id);
-        } else {
-            self.waited_for.remove(&host_id);
-        }
+        match repeated_every(&state, self.heard_every) {
+            Some(every) => self.repeated.insert(host_id, every),
+            None => self.repeated.remove(&host_id),
+        };
         if let Some(changed) = self.periods.entry(host_id).or_default().note(&state, now) {
             self.changed_holds.push((now, host_id, changed));
         }

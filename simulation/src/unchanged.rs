@@ -49,14 +49,11 @@ impl Unchanged {
 
     /// Until after when only what waits for longer than a look changes anything; `None` where a look may find something.
     pub fn lasts_beyond(&self, states: &BTreeMap<HostId, HostState>, now: Timestamp) -> Option<Timestamp> {
-        // The quiet time of a segment ends by itself, at a moment that only its safeguard knows.
+        // The quiet time of a segment, or of a source, ends by itself, at a moment that only its safeguard knows.
+        let is_quiet_time = |safeguard| matches!(safeguard, Safeguard::CoolDown | Safeguard::Sight);
         let cools_down = |state: &HostState| {
             let held = state.operation.as_ref().and_then(|live| live.held());
-            held.is_some_and(|held| {
-                held.by
-                    .iter()
-                    .any(|ruling| ruling.safeguard == Safeguard::CoolDown)
-            })
+            held.is_some_and(|held| held.by.iter().any(|ruling| is_quiet_time(ruling.safeguard)))
         };
         let is_long = now - self.changed_at >= LONG;
         (is_long && !states.values().any(cools_down)).then(|| now + LOOKED_AT_WITHIN)

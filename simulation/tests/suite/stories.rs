@@ -95,6 +95,26 @@ async fn one_fence_at_a_time_and_the_first_that_fell_silent_comes_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_loses_most_of_its_hosts_has_the_dead_one_fenced_once_it_hears_the_others() {
+    let sight = json!({ "sight": { "at_most_percent": 50, "quiet_s": 60 } });
+    let site = site(6, policy(sight, json!({ "settle_s": 0 })));
+    let mut happenings: Vec<_> = (1..=5).map(|nth| silent(10, nth)).collect();
+    happenings.extend((2..=5).map(|nth| back(600 + i64::try_from(nth).unwrap(), nth)));
+    let outcome = simulated(&site, 30, happenings, Assumptions::default()).await;
+    for nth in 2..=5 {
+        let host = format!("h{nth}");
+        assert!(of(&outcome, &host).fenced_at.is_empty(), "{outcome:#?}");
+    }
+    let [(Wait::Held, by, 40, Some(until))] = &waits(&outcome, "h1")[..] else {
+        panic!("{outcome:#?}");
+    };
+    assert_eq!(by, &["sight"]);
+    // Heard again for the quiet time, by then a look comes every 5 s.
+    assert!((605 + 60..=605 + 70).contains(until), "{until}");
+    assert_eq!(of(&outcome, "h1").end.word, Word::Fenced);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_three_members_one_is_fenced_and_the_next_waits_until_the_first_is_back() {
     let rules = json!({ "groups": [{ "label": "etcd", "majority": true }] });
     let mut site = site(0, policy(rules, json!({ "auto_rejoin": true })));

@@ -104,12 +104,6 @@ pub async fn run(args: SimulateArgs, session: &mut Session) -> Result<(), CliErr
         },
     };
     args.check_times(&story)?;
-    let has_sight = |(_, draft): &(PathBuf, SegmentDraft)| draft.policy.fencing.sight.is_some();
-    if copied.has_sight || policies.values().any(has_sight) {
-        assumed.push(
-            "no source is cut off itself: what sources hear of other hosts (sight) holds no fence".to_owned(),
-        );
-    }
     let drivers = ringfence_workers::catalogue();
     let outcome = simulate(&copied.site, &story, assumptions, drivers)
         .await

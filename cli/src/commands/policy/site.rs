@@ -32,8 +32,6 @@ const CERTAINLY_DUE_S: i64 = 60;
 pub struct Copied {
     pub site: Site,
     pub notes: Vec<String>,
-    /// Whether a segment asks what sources hear of other hosts.
-    pub has_sight: bool,
 }
 
 #[derive(Deserialize)]
@@ -81,10 +79,8 @@ struct SuspendedSegment {
 /// Reads all of it.
 pub async fn copy(client: &Client, now: Timestamp) -> Result<Copied, CliError> {
     let mut site = Site::default();
-    let mut has_sight = false;
     for row in all(client, "segments", MAX_OTHERS).await? {
         let draft = segment::as_it_is(&row)?;
-        has_sight |= draft.policy.fencing.sight.is_some();
         let SegmentRow { id, created_at } = read("segments", row)?;
         site.copy
             .segments
@@ -105,11 +101,7 @@ pub async fn copy(client: &Client, now: Timestamp) -> Result<Copied, CliError> {
     let given_up = given_up(client).await?;
     let mut notes = Vec::new();
     hosts(client, now, &given_up, &mut site, &mut notes).await?;
-    Ok(Copied {
-        site,
-        notes,
-        has_sight,
-    })
+    Ok(Copied { site, notes })
 }
 
 /// All rows of a collection.
@@ -132,7 +124,7 @@ fn read<T: DeserializeOwned>(noun: &str, row: Value) -> Result<T, CliError> {
     })
 }
 
-/// A segment of the copy: its evacuations do not begin by themselves, since workloads are not simulated, and no source is taken to be cut off.
+/// A segment of the copy: its evacuations do not begin by themselves, since workloads are not simulated.
 pub fn in_force(draft: SegmentDraft, id: SegmentId, created_at: Timestamp) -> Segment {
     let SegmentDraft {
         name,
@@ -140,7 +132,6 @@ pub fn in_force(draft: SegmentDraft, id: SegmentId, created_at: Timestamp) -> Se
         mut policy,
     } = draft;
     policy.evacuation.automatic = false;
-    policy.fencing.sight = None;
     Segment {
         id,
         name,

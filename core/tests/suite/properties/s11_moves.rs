@@ -116,7 +116,7 @@ impl Site {
         let all = live.chain(self.ended.clone());
         let policies = self.policies.clone();
         let mut turns = Turns::new(all.collect(), &policies, self.hosts[0].now);
-        while let Some(turn) = turns.next() {
+        while let Some(turn) = turns.next_turn() {
             let host = usize::try_from(turn.host_id.0.as_u128()).unwrap();
             let at_most = turn.at_most;
             self.change(host, |world| drop(world.give(Input::BeginMoves { at_most })))?;
