@@ -148,6 +148,7 @@ impl SegmentDraft {
         in_policy["fencing"]["ceph"] = json!(fencing.ceph);
         in_policy["fencing"]["queries"] = json!(fencing.queries);
         in_policy["evacuation"]["per_second"] = json!(evacuation.per_second);
+        in_policy["evacuation"]["disruption_budgets"] = json!(evacuation.disruption_budgets);
         whole
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::gates::GateTurns;
-use super::version::Version;
+use super::version::{self, Version};
 use super::volume_health::Session;
 use super::watching::Watching;
 use super::{ClusterSettings, GateNames, faults, gates, hosts, preflight, steps};
@@ -28,6 +28,7 @@ pub struct Cluster {
     client: OnceCell<Client>,
     watching: OnceCell<Watching>,
     version: OnceCell<Version>,
+    eviction: OnceCell<String>,
     account: OnceCell<String>,
     gate_turns: GateTurns,
     storageos: Mutex<Option<Session>>,
@@ -42,6 +43,7 @@ impl Cluster {
             client: OnceCell::new(),
             watching: OnceCell::new(),
             version: OnceCell::new(),
+            eviction: OnceCell::new(),
             account: OnceCell::new(),
             gate_turns: GateTurns::default(),
             storageos: Mutex::new(None),
@@ -87,6 +89,20 @@ impl Cluster {
             })
         };
         self.version.get_or_try_init(ask).await.copied()
+    }
+
+    /// The group and version of evictions, as they were first seen: a release that has a newer one takes the older one too.
+    pub(super) async fn eviction_version(&self) -> Result<&str, BackendError> {
+        let ask = || async {
+            let client = self.client().await?;
+            let served = self.call(client.list_core_api_resources("v1")).await?;
+            version::of_evictions(&served).ok_or_else(|| BackendError::Version {
+                platform: faults::label(&self.settings.name),
+                service: faults::API_SERVER,
+                why: "it evicts no pods".to_owned(),
+            })
+        };
+        self.eviction.get_or_try_init(ask).await.map(String::as_str)
     }
 
     /// The user that the cluster takes Ringfence for. Releases before 1.28 do not tell.

@@ -579,6 +579,8 @@ pub struct Evacuation {
     pub at_once: u32,
     #[serde(default)]
     pub per_second: u32,
+    #[serde(default)]
+    pub disruption_budgets: bool,
     pub spare_hosts: Vec<String>,
 }
 

@@ -472,8 +472,12 @@ fn evacuation(policy: &Policy) -> String {
         0 => String::new(),
         per_second => format!(", {per_second} begun per second"),
     };
+    let budgets = match evacuation.disruption_budgets {
+        true => ", as disruption budgets allow",
+        false => "",
+    };
     format!(
-        "{begins}, {}, {} at once{pace}",
+        "{begins}, {}, {} at once{pace}{budgets}",
         evacuation.workloads, evacuation.at_once
     )
 }

@@ -16,10 +16,13 @@ pub(super) const FENCED: &str = "ringfence.io/fenced";
 /// The cluster removes the pods and the attachments of a node with this taint.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 const NO_EXECUTE: &str = "NoExecute";
+const NO_SCHEDULE: &str = "NoSchedule";
 /// Written on a node that was schedulable before.
 const CORDONED: &str = "ringfence.io/cordoned";
 /// Written on a node that was in service before.
 const TAKEN_OUT: &str = "ringfence.io/out-of-service";
+/// Written on a node whose pods go one by one.
+const ONE_BY_ONE: &str = "ringfence.io/one-by-one";
 const YES: &str = "true";
 /// It is back in service, and not released yet.
 const ENDED: &str = "ended";
@@ -39,20 +42,63 @@ fn has(taints: &[Taint], key: &str) -> bool {
         .any(|taint| taint.key == key && taint.effect == NO_EXECUTE)
 }
 
-/// Cordon, and our taint.
-pub(super) fn hold(_: &NodeObject, marks: &mut Marks) {
+/// Cordon, and our taint, of the effect that was chosen for the node.
+pub(super) fn hold(node: &NodeObject, marks: &mut Marks) {
+    match noted(node, ONE_BY_ONE) {
+        Some(_) => hold_one_by_one(node, marks),
+        None => hold_all(node, marks),
+    }
+}
+
+/// The cluster deletes all pods of a node with our taint, and no disruption budget applies to a pod that is being deleted. So the taint keeps
+/// pods away, and deletes none; one that has begun to delete stays.
+fn hold_one_by_one(_: &NodeObject, marks: &mut Marks) {
+    cordon(marks);
+    marks.note(ONE_BY_ONE, Some(YES));
+    if !is_tainted(&marks.taints) {
+        let taint = taint(FENCED, None);
+        marks.taints.push(Taint {
+            effect: NO_SCHEDULE.to_owned(),
+            ..taint
+        });
+    }
+}
+
+fn hold_all(node: &NodeObject, marks: &mut Marks) {
+    cordon(marks);
+    if noted(node, ONE_BY_ONE).is_some() {
+        marks.note(ONE_BY_ONE, None);
+    }
+    if !has(&marks.taints, FENCED) {
+        marks.taints.retain(|taint| taint.key != FENCED);
+        marks.taints.push(taint(FENCED, None));
+    }
+}
+
+fn cordon(marks: &mut Marks) {
     if !marks.unschedulable {
         marks.unschedulable = true;
         marks.note(CORDONED, Some(YES));
     }
-    if !has(&marks.taints, FENCED) {
-        marks.taints.push(taint(FENCED, None));
+}
+
+fn is_tainted(taints: &[Taint]) -> bool {
+    let keeps_off = [NO_EXECUTE, NO_SCHEDULE];
+    taints
+        .iter()
+        .any(|taint| taint.key == FENCED && keeps_off.contains(&taint.effect.as_str()))
+}
+
+/// Nothing is left that goes one by one.
+pub(super) fn close(node: &NodeObject, marks: &mut Marks) {
+    if noted(node, ONE_BY_ONE).is_some() {
+        hold_all(node, marks);
     }
 }
 
 /// Also out of service.
 pub(super) fn take_out(node: &NodeObject, marks: &mut Marks) {
-    hold(node, marks);
+    hold_all(node, marks);
     if !has(&marks.taints, OUT_OF_SERVICE) {
         marks.taints.push(taint(OUT_OF_SERVICE, Some("nodeshutdown")));
         marks.note(TAKEN_OUT, Some(YES));
@@ -76,6 +122,9 @@ pub(super) fn release(node: &NodeObject, marks: &mut Marks) {
         marks.unschedulable = false;
         marks.note(CORDONED, None);
     }
+    if noted(node, ONE_BY_ONE).is_some() {
+        marks.note(ONE_BY_ONE, None);
+    }
     if was_taken_out(node) {
         marks.note(TAKEN_OUT, None);
     }
@@ -90,9 +139,17 @@ impl NodeOf<'_> {
         ))
     }
 
-    /// Before anything is proven.
-    pub(super) async fn isolate(&self) -> Result<Done, BackendError> {
-        let Some(_) = self.mark(hold).await? else {
+    /// Before anything is proven, and after it, where it is not chosen yet whether pods go one by one.
+    pub(super) async fn isolate(&self, one_by_one: bool) -> Result<Done, BackendError> {
+        let how = match one_by_one {
+            true => hold_one_by_one,
+            false => hold_all,
+        };
+        self.isolate_by(how).await
+    }
+
+    async fn isolate_by(&self, how: fn(&NodeObject, &mut Marks)) -> Result<Done, BackendError> {
+        let Some(_) = self.mark(how).await? else {
             return Ok(self.no_node());
         };
         Ok(Done::So(format!(
@@ -102,26 +159,32 @@ impl NodeOf<'_> {
     }
 
     /// After FENCED. The cluster's gates are opened first: they hold the taint, and what the cluster does because of it. A cluster that does
-    /// not act on the taint is not given it, nor one that would remove a pod because of it that has to stay. Before an evacuation all have to.
+    /// not act on the taint is not given it, nor one that would remove a pod because of it that has to stay. Before an evacuation all have to,
+    /// and all that go one by one.
     pub(super) async fn mark_down(
         &self,
         evacuation: Option<&EvacuationPolicy>,
     ) -> Result<Done, BackendError> {
+        let how = match evacuation {
+            None => hold,
+            Some(policy) if policy.moves_one_by_one() => hold_one_by_one,
+            Some(_) => hold_all,
+        };
         if self.movable != Movable::All {
             // The cluster lets go of all pods of a node, or of none, and its gates of those that are named.
             let names = self.names_of_going().await?;
             self.gate().open_for(self.movable, names).await?;
             self.forget_volumes_in_use().await?;
-            return self.isolate().await;
+            return self.isolate_by(how).await;
         }
         self.gate().open().await?;
         let acts = self.cluster.version().await?.has_out_of_service();
         let leaves_all = match evacuation {
-            Some(policy) if acts => !self.keeps_some(policy).await?,
+            Some(policy) if acts && !policy.moves_one_by_one() => !self.keeps_some(policy).await?,
             _ => false,
         };
         if !leaves_all {
-            let done = self.isolate().await?;
+            let done = self.isolate_by(how).await?;
             self.forget_volumes_in_use().await?;
             return Ok(done);
         }
@@ -151,10 +214,21 @@ pub(in crate::kubernetes) fn marks(node: &NodeObject) -> SeenMarks {
     SeenMarks {
         version: node.metadata.resource_version.clone(),
         is_host: noted(node, HOST).is_some(),
-        is_kept_off: has(taints, FENCED) || noted(node, CORDONED).is_some(),
-        is_isolated: node.spec.unschedulable && has(taints, FENCED),
+        is_kept_off: is_tainted(taints) || noted(node, CORDONED).is_some(),
+        is_isolated: node.spec.unschedulable && is_held(node),
         was_put_back: is_taken_out(node) && !has(taints, OUT_OF_SERVICE) && ready(node) != Ready::Yes,
     }
+}
+
+/// Whether our taint has the effect that was chosen for the node.
+fn is_held(node: &NodeObject) -> bool {
+    let taints = &node.spec.taints;
+    has(taints, FENCED) || (noted(node, ONE_BY_ONE).is_some() && is_tainted(taints))
+}
+
+/// Whether the node may have come back and start pods: the cluster calls it Ready, and our taint does not keep its kubelet from that.
+pub(super) fn may_start_pods(node: &NodeObject) -> bool {
+    !has(&node.spec.taints, FENCED) && ready(node) == Ready::Yes
 }
 
 /// Whether Ringfence has taken the node out of service, and has not put it back.

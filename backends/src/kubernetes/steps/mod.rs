@@ -2,6 +2,7 @@
 
 mod departing;
 mod emptying;
+mod evicting;
 mod holding;
 mod keeping;
 mod leaving;
@@ -84,7 +85,7 @@ fn failed(error: &BackendError) -> StepReport {
 impl NodeOf<'_> {
     async fn try_to(&self, order: StepOrder<'_>) -> Result<Done, BackendError> {
         match order.step {
-            WorkloadStep::Isolate => self.isolate().await,
+            WorkloadStep::Isolate { one_by_one } => self.isolate(*one_by_one).await,
             WorkloadStep::MarkDown { evacuation } => self.mark_down(evacuation.as_deref()).await,
             WorkloadStep::List { metadata_keys } => self.list(metadata_keys).await,
             WorkloadStep::Move(step) => self.move_away(step).await,

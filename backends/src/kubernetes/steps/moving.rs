@@ -9,6 +9,7 @@ use ringfence_core::{Finding, MoveReport, MoveStep, WorkloadState};
 use tokio::time::Instant;
 
 use super::Done;
+use super::holding::{hold, may_start_pods};
 use super::listing::controller;
 use super::node::NodeOf;
 use crate::BackendError;
@@ -17,6 +18,8 @@ use crate::BackendError;
 /// after the moves: a set that makes its members one after the other makes this one when those before are ready, and a cluster without room
 /// binds none.
 const NEXT_IS_BOUND_WITHIN: Duration = Duration::from_millis(300);
+/// Between two tries at a pod that stays for now.
+const STAYS_PAUSE: Duration = Duration::from_secs(2);
 
 impl NodeOf<'_> {
     /// The pod is gone when no pod of its name has its UID: a pod of that name which was made since is another one.
@@ -42,15 +45,18 @@ impl NodeOf<'_> {
                 return Ok(Done::NotYet(why.to_owned(), None));
             }
             if !is_asked && let Some(why) = self.kept_by_volumes(pod).await? {
-                if !self.pause_for_volumes().await {
+                if !self.pause_for(self.cluster.settings().volumes.poll).await {
                     return Ok(Done::NotYet(format!("it stays: {why}"), None));
                 }
                 continue;
             }
             if !is_asked {
-                // A kubelet that returns at this moment starts nothing that does not tolerate the taint.
-                self.isolate().await?;
-                self.delete(&api, pod).await?;
+                if let Some(why) = self.remove(&api, pod, step.disruption_budgets).await? {
+                    if !self.pause_for(STAYS_PAUSE).await {
+                        return Ok(Done::NotYet(format!("it stays: {why}"), None));
+                    }
+                    continue;
+                }
                 keeps_name = controller(pod).is_some_and(|owner| owner.kind == "StatefulSet");
                 is_asked = true;
                 continue;
@@ -78,6 +84,25 @@ impl NodeOf<'_> {
             next = self.cluster.call(api.get_opt(name)).await?;
         }
         Ok(next)
+    }
+
+    /// Returns why it stays for now. No budget applies to a pod that is being deleted already.
+    async fn remove(
+        &self,
+        api: &Api<Pod>,
+        pod: &Pod,
+        by_budgets: bool,
+    ) -> Result<Option<String>, BackendError> {
+        // A kubelet that returns at this moment starts nothing that does not tolerate the taint, or shows itself before it does.
+        let node = self.mark(hold).await?;
+        if node.as_ref().is_some_and(may_start_pods) {
+            return Ok(Some("the cluster calls its node Ready".to_owned()));
+        }
+        if by_budgets && pod.metadata.deletion_timestamp.is_none() {
+            return self.evict(api, pod).await;
+        }
+        self.delete(api, pod).await?;
+        Ok(None)
     }
 
     /// By force, and only this very pod. A refusal because the pod has changed is seen at the next look.
