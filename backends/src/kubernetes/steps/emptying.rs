@@ -10,8 +10,8 @@ use ringfence_core::{Finding, MAX_LISTED};
 use tokio::time::Instant;
 
 use super::Done;
-use super::holding::close;
 use super::listing::workload;
+use super::marks::close;
 use super::node::NodeOf;
 use crate::BackendError;
 

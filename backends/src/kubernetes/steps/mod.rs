@@ -7,6 +7,7 @@ mod holding;
 mod keeping;
 mod leaving;
 mod listing;
+mod marks;
 mod moving;
 mod node;
 mod rejoining;
@@ -16,8 +17,8 @@ use ringfence_core::{Finding, Outcome, WorkloadStep};
 use tokio::time::timeout_at;
 
 pub(super) use self::departing::departure;
-pub(super) use self::holding::marks;
 pub(super) use self::keeping::keep;
+pub(super) use self::marks::marks;
 use self::node::NodeOf;
 use super::Cluster;
 use crate::{BackendError, StepOrder, StepReport, TimeGiven};

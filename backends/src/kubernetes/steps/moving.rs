@@ -9,8 +9,8 @@ use ringfence_core::{Finding, MoveReport, MoveStep, WorkloadState};
 use tokio::time::Instant;
 
 use super::Done;
-use super::holding::{hold, may_start_pods};
 use super::listing::controller;
+use super::marks::{hold, may_start_pods};
 use super::node::NodeOf;
 use crate::BackendError;
 
