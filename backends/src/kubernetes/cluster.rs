@@ -28,10 +28,18 @@ pub struct Cluster {
     client: OnceCell<Client>,
     watching: OnceCell<Watching>,
     version: OnceCell<Version>,
-    eviction: OnceCell<String>,
+    evictions: OnceCell<Evictions>,
     account: OnceCell<String>,
     gate_turns: GateTurns,
     storageos: Mutex<Option<Session>>,
+}
+
+/// How pods of a cluster are evicted.
+pub(super) struct Evictions {
+    /// A refusal by a budget is an answer: this client does not ask again by itself.
+    pub client: Client,
+    /// Their group and version.
+    pub version: String,
 }
 
 impl Cluster {
@@ -43,7 +51,7 @@ impl Cluster {
             client: OnceCell::new(),
             watching: OnceCell::new(),
             version: OnceCell::new(),
-            eviction: OnceCell::new(),
+            evictions: OnceCell::new(),
             account: OnceCell::new(),
             gate_turns: GateTurns::default(),
             storageos: Mutex::new(None),
@@ -91,18 +99,19 @@ impl Cluster {
         self.version.get_or_try_init(ask).await.copied()
     }
 
-    /// The group and version of evictions, as they were first seen: a release that has a newer one takes the older one too.
-    pub(super) async fn eviction_version(&self) -> Result<&str, BackendError> {
+    /// How evictions are written, as it was first seen: a release that has a newer version takes the older one too.
+    pub(super) async fn evictions(&self) -> Result<&Evictions, BackendError> {
         let ask = || async {
-            let client = self.client().await?;
+            let client = self.settings.client_that_asks_once().await?;
             let served = self.call(client.list_core_api_resources("v1")).await?;
-            version::of_evictions(&served).ok_or_else(|| BackendError::Version {
+            let version = version::of_evictions(&served).ok_or_else(|| BackendError::Version {
                 platform: faults::label(&self.settings.name),
                 service: faults::API_SERVER,
                 why: "it evicts no pods".to_owned(),
-            })
+            })?;
+            Ok(Evictions { client, version })
         };
-        self.eviction.get_or_try_init(ask).await.map(String::as_str)
+        self.evictions.get_or_try_init(ask).await
     }
 
     /// The user that the cluster takes Ringfence for. Releases before 1.28 do not tell.

@@ -89,7 +89,7 @@ async fn pods_go_as_their_budgets_allow_and_one_that_never_does_asks_for_a_perso
     let evacuation = plant.until_ended(name, "evacuation").await;
     assert_eq!(evacuation["status"], "needs_operator", "{evacuation}");
     let detail = evacuation["detail"].as_str().unwrap();
-    let needs = "(it stays: The disruption budget all needs 2 healthy pods and has 1 currently)";
+    let needs = "it stays: The disruption budget all needs 2 healthy pods and has 1 currently)";
     assert!(
         detail.contains(needs) && !detail.contains("default/web"),
         "{detail}"

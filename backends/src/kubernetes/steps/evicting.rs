@@ -17,12 +17,14 @@ const SEVERAL: &str = "more than one PodDisruptionBudget";
 
 impl NodeOf<'_> {
     /// By force once the budgets allow it, and only this very pod. Returns why it stays for now.
-    pub(super) async fn evict(&self, api: &Api<Pod>, pod: &Pod) -> Result<Option<String>, BackendError> {
-        let name = pod.name_any();
+    pub(super) async fn evict(&self, pod: &Pod) -> Result<Option<String>, BackendError> {
+        let (name, namespace) = (pod.name_any(), pod.namespace().unwrap_or_default());
+        let evictions = self.cluster.evictions().await?;
+        let api: Api<Pod> = Api::namespaced(evictions.client.clone(), &namespace);
         let eviction = json!({
-            "apiVersion": self.cluster.eviction_version().await?,
+            "apiVersion": evictions.version,
             "kind": "Eviction",
-            "metadata": { "name": name, "namespace": pod.namespace() },
+            "metadata": { "name": name, "namespace": namespace },
             "deleteOptions": { "gracePeriodSeconds": 0, "preconditions": { "uid": pod.uid() } },
         });
         let ask = async {

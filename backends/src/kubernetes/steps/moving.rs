@@ -99,7 +99,7 @@ impl NodeOf<'_> {
             return Ok(Some("the cluster calls its node Ready".to_owned()));
         }
         if by_budgets && pod.metadata.deletion_timestamp.is_none() {
-            return self.evict(api, pod).await;
+            return self.evict(pod).await;
         }
         self.delete(api, pod).await?;
         Ok(None)
