@@ -197,8 +197,7 @@ fn a_platform_is_told_of_disruption_budgets_before_it_is_asked_to_let_anything_g
         assert!(steps(&world).contains(&WorkloadStep::Isolate { one_by_one: asked }));
         world.work_off();
         world.evacuate().unwrap();
-        world.work(0);
-        world.work(0);
+        world.work_off();
         let asks = steps(&world).into_iter().filter_map(|step| match step {
             WorkloadStep::Move(step) => Some(step.disruption_budgets),
             _ => None,
