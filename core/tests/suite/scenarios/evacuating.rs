@@ -196,8 +196,11 @@ fn a_platform_is_told_of_disruption_budgets_before_it_is_asked_to_let_anything_g
         };
         assert!(steps(&world).contains(&WorkloadStep::Isolate { one_by_one: asked }));
         world.work_off();
+        let sent = world.sent.len();
         world.evacuate().unwrap();
-        world.work_off();
+        // It is told, and lists its workloads.
+        world.work(sent);
+        world.work(sent + 1);
         let asks = steps(&world).into_iter().filter_map(|step| match step {
             WorkloadStep::Move(step) => Some(step.disruption_budgets),
             _ => None,
