@@ -583,4 +583,21 @@ mod tests {
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
     }
+
+    #[test]
+    fn how_workloads_go_is_one_line() {
+        for (budgets, told) in [
+            (false, "when asked, all, 4 at once, 2 begun per second"),
+            (
+                true,
+                "when asked, all, 4 at once, 2 begun per second, as disruption budgets allow",
+            ),
+        ] {
+            let policy = json!({
+                "restarts": 0, "restart_delay_s": 60, "auto_rejoin": false, "rejoin_wait_s": 600,
+                "evacuation": { "workloads": "all", "at_once": 4, "per_second": 2, "disruption_budgets": budgets },
+            });
+            assert_eq!(evacuation(&serde_json::from_value(policy).unwrap()), told);
+        }
+    }
 }
