@@ -143,9 +143,9 @@ fn is_held(node: &NodeObject) -> bool {
     has(taints, FENCED) || (noted(node, ONE_BY_ONE).is_some() && is_tainted(taints))
 }
 
-/// Whether the node may have come back and start pods: the cluster calls it Ready, and our taint does not keep its kubelet from that.
-pub(super) fn may_start_pods(node: &NodeObject) -> bool {
-    !has(&node.spec.taints, FENCED) && ready(node) == Ready::Yes
+/// Whether our taint lets the node's kubelet start pods, if that comes back.
+pub(super) fn lets_pods_start(node: &NodeObject) -> bool {
+    !has(&node.spec.taints, FENCED)
 }
 
 /// Whether Ringfence has taken the node out of service, and has not put it back.

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 
 use super::Done;
 use super::listing::controller;
-use super::marks::{hold, may_start_pods};
+use super::marks::{hold, lets_pods_start};
 use super::node::NodeOf;
 use crate::BackendError;
+use crate::kubernetes::objects::{NodeObject, Ready, ready};
 
 /// Where a pod of its name is made, it is mostly bound within such a time, and the move can say where. No longer, since volumes are detached
 /// after the moves: a set that makes its members one after the other makes this one when those before are ready, and a cluster without room
@@ -93,16 +94,27 @@ impl NodeOf<'_> {
         pod: &Pod,
         by_budgets: bool,
     ) -> Result<Option<String>, BackendError> {
-        // A kubelet that returns at this moment starts nothing that does not tolerate the taint, or shows itself before it does.
+        // A kubelet that returns at this moment starts nothing that does not tolerate the taint, if the taint has the effect for that.
         let node = self.mark(hold).await?;
-        if node.as_ref().is_some_and(may_start_pods) {
-            return Ok(Some("the cluster calls its node Ready".to_owned()));
+        if let Some(node) = node.filter(lets_pods_start)
+            && let Some(why) = self.may_be_back(&node, pod).await?
+        {
+            return Ok(Some(why.to_owned()));
         }
         if by_budgets && pod.metadata.deletion_timestamp.is_none() {
             return self.evict(pod).await;
         }
         self.delete(api, pod).await?;
         Ok(None)
+    }
+
+    /// Why the kubelet may have started the pod again: it has written its state, or the gate has closed since the move was begun.
+    async fn may_be_back(&self, node: &NodeObject, pod: &Pod) -> Result<Option<&'static str>, BackendError> {
+        if ready(node) != Ready::Unknown {
+            return Ok(Some("the condition Ready of its node is not Unknown"));
+        }
+        let lets_go = self.gate().lets_go(&pod.uid().unwrap_or_default()).await?;
+        Ok((!lets_go).then_some("the gate of its node is closed"))
     }
 
     /// By force, and only this very pod. A refusal because the pod has changed is seen at the next look.

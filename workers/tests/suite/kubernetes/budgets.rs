@@ -187,11 +187,17 @@ async fn pods_of_a_fenced_node_go_as_disruption_budgets_allow_where_that_is_aske
     let free = plant.pod("free", "free", "n1", false);
 
     plant.does(&WorkloadStep::Isolate { one_by_one: true }).await;
+    plant.call_node("Unknown");
+    plant.stays(&free, "the gate of its node is closed").await;
     plant.does(&WorkloadStep::MarkDown { evacuation: None }).await;
     plant.mark_down(true).await;
     assert_eq!(plant.effect(), "NoSchedule");
-    plant.call_node("True");
-    plant.stays(&free, "the cluster calls its node Ready").await;
+    for heard in ["True", "False"] {
+        plant.call_node(heard);
+        plant
+            .stays(&free, "the condition Ready of its node is not Unknown")
+            .await;
+    }
     plant.call_node("Unknown");
     plant.goes(&free).await;
     plant.goes(&enough).await;
