@@ -53,6 +53,9 @@ pub struct EvacuationPolicy {
     pub failed: bool,
     /// Whether those that the backend does not move as they are (paused, suspended, being resized) are made ready for it.
     pub held: bool,
+    /// Whether a workload goes only when the disruption budgets that the backend has allow that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disruption_budgets: bool,
     /// Hosts, as the backend calls them, that are opened to workloads one after the other when there is no room for one.
     pub spare_hosts: Vec<String>,
 }
@@ -73,6 +76,7 @@ impl Default for EvacuationPolicy {
             stopped: true,
             failed: true,
             held: true,
+            disruption_budgets: false,
             spare_hosts: Vec::new(),
         }
     }
@@ -99,6 +103,18 @@ impl EvacuationPolicy {
             WorkloadState::Held => self.held,
         };
         (!is_taken).then(|| format!("it is {}, and the segment leaves those", workload.state))
+    }
+
+    /// Whether each workload goes by a decision of its own: the backend must not let go of all of them by itself.
+    #[must_use]
+    pub fn moves_one_by_one(&self) -> bool {
+        self.disruption_budgets
+    }
+
+    /// Whether the backend may let go of all workloads of a host together.
+    #[must_use]
+    pub fn lets_go_together(&self) -> bool {
+        !self.moves_one_by_one() && !self.has_turns()
     }
 
     /// When a workload's turn comes: the highest first.

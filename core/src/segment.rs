@@ -150,6 +150,7 @@ impl SegmentDraft {
         in_policy["evacuation"]["per_second"] = json!(evacuation.per_second);
         in_policy["evacuation"]["in_segment"] = json!(evacuation.in_segment);
         in_policy["evacuation"]["on_platform"] = json!(evacuation.on_platform);
+        in_policy["evacuation"]["disruption_budgets"] = json!(evacuation.disruption_budgets);
         whole
     }
 

@@ -31,7 +31,11 @@ impl PlatformHost {
 pub enum WorkloadStep {
     /// Keep workloads from starting on the host.
     #[serde(rename = "workloads.isolate")]
-    Isolate,
+    Isolate {
+        /// Whether the platform has to leave the workloads on the host until each is moved.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        one_by_one: bool,
+    },
     /// Tell the platform that the host is down.
     #[serde(rename = "workloads.mark-down")]
     MarkDown {
@@ -88,6 +92,9 @@ pub struct MoveStep {
     /// when the step is sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_look: bool,
+    /// Whether the platform's disruption budgets decide when it goes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disruption_budgets: bool,
 }
 
 impl WorkloadStep {
@@ -95,7 +102,7 @@ impl WorkloadStep {
     #[must_use]
     pub fn kind(&self) -> StepKind {
         match self {
-            Self::Isolate => StepKind::Isolate,
+            Self::Isolate { .. } => StepKind::Isolate,
             Self::MarkDown { .. } => StepKind::MarkDown,
             Self::MarkUp => StepKind::MarkUp,
             Self::List { .. } => StepKind::List,
@@ -112,7 +119,7 @@ impl WorkloadStep {
     pub fn workload(&self) -> Option<&Workload> {
         match self {
             Self::Move(step) => Some(&step.workload),
-            Self::Isolate
+            Self::Isolate { .. }
             | Self::MarkDown { .. }
             | Self::MarkUp
             | Self::List { .. }

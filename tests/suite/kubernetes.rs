@@ -4,6 +4,7 @@ mod admission;
 mod adopting;
 mod ailing;
 mod api_server_away;
+mod budgets;
 mod chart;
 mod confirming;
 mod doctor;

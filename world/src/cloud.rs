@@ -149,7 +149,7 @@ impl Cloud {
             }
             WorkloadStep::Move(step) if step.only_look => {}
             WorkloadStep::Move(step) => self.start_elsewhere(&step.workload.id, movable, is_safe),
-            WorkloadStep::Isolate
+            WorkloadStep::Isolate { .. }
             | WorkloadStep::List { .. }
             | WorkloadStep::CleanUp
             | WorkloadStep::Start { .. } => {}
@@ -211,7 +211,7 @@ impl Cloud {
                     false => done(finding),
                 }
             }
-            WorkloadStep::Isolate
+            WorkloadStep::Isolate { .. }
             | WorkloadStep::MarkDown { .. }
             | WorkloadStep::MarkUp
             | WorkloadStep::AddCapacity { .. }

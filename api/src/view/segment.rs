@@ -230,13 +230,15 @@ pub(crate) struct EvacuationView {
     pub failed: bool,
     /// Whether those that the backend does not move as they are (paused, suspended, being resized) are made ready for it.
     pub held: bool,
+    /// Whether a pod goes only when the PodDisruptionBudgets of its cluster allow it. Clouds have no budgets.
+    pub disruption_budgets: bool,
     /// Hosts, as the backend calls them, that are opened to workloads one after the other when there is no room; at most 32.
     pub spare_hosts: Vec<String>,
 }
 
 shown! { EvacuationPolicy, EvacuationView:
     automatic, workloads, metadata_key, priority_key, at_once, per_second, in_segment, on_platform, timeout_s, retries, stopped, failed, held,
-    spare_hosts,
+    disruption_budgets, spare_hosts,
 }
 
 /// How many workloads of many hosts are moved. One of the bounds is needed.

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::gates::GateTurns;
-use super::version::Version;
+use super::version::{self, Version};
 use super::volume_health::Session;
 use super::watching::Watching;
 use super::{ClusterSettings, GateNames, faults, gates, hosts, preflight, steps};
@@ -28,9 +28,18 @@ pub struct Cluster {
     client: OnceCell<Client>,
     watching: OnceCell<Watching>,
     version: OnceCell<Version>,
+    evictions: OnceCell<Evictions>,
     account: OnceCell<String>,
     gate_turns: GateTurns,
     storageos: Mutex<Option<Session>>,
+}
+
+/// How pods of a cluster are evicted.
+pub(super) struct Evictions {
+    /// A refusal by a budget is an answer: this client does not ask again by itself.
+    pub client: Client,
+    /// Their group and version.
+    pub version: String,
 }
 
 impl Cluster {
@@ -42,6 +51,7 @@ impl Cluster {
             client: OnceCell::new(),
             watching: OnceCell::new(),
             version: OnceCell::new(),
+            evictions: OnceCell::new(),
             account: OnceCell::new(),
             gate_turns: GateTurns::default(),
             storageos: Mutex::new(None),
@@ -87,6 +97,21 @@ impl Cluster {
             })
         };
         self.version.get_or_try_init(ask).await.copied()
+    }
+
+    /// How evictions are written, as it was first seen: a release that has a newer version takes the older one too.
+    pub(super) async fn evictions(&self) -> Result<&Evictions, BackendError> {
+        let ask = || async {
+            let client = self.settings.client_that_asks_once().await?;
+            let served = self.call(client.list_core_api_resources("v1")).await?;
+            let version = version::of_evictions(&served).ok_or_else(|| BackendError::Version {
+                platform: faults::label(&self.settings.name),
+                service: faults::API_SERVER,
+                why: "it evicts no pods".to_owned(),
+            })?;
+            Ok(Evictions { client, version })
+        };
+        self.evictions.get_or_try_init(ask).await
     }
 
     /// The user that the cluster takes Ringfence for. Releases before 1.28 do not tell.

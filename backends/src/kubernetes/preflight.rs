@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::Body;
 use ringfence_core::Timestamp;
 
-use super::rights::{self, Right};
+use super::rights::{self, EVICT, Right};
 use super::version::Version;
 use super::{Cluster, ClusterSettings, definitions, gates, volume_health};
 use crate::{BackendError, Preflight};
@@ -70,6 +70,7 @@ async fn checks(cluster: &Cluster, now: Timestamp) -> Result<Vec<Preflight>, Bac
     let mut found = vec![version(name, &info)];
     found.extend(date.and_then(|date| clock(name, date - now)));
     found.push(refused(cluster.settings(), &rights::missing(cluster).await?));
+    found.extend((!rights::may_evict(cluster).await?).then(|| evictions(cluster.settings())));
     found.extend(volume_health::preflight(cluster).await);
     // What a missing right makes fail further down does not hide that it is missing.
     let mut more = vec![others(cluster).await, definitions::preflight(cluster).await];
@@ -153,6 +154,15 @@ fn refused(settings: &ClusterSettings, missing: &[&Right]) -> Preflight {
         ),
         "grant it to the user or the service account, as the chart does with mode=inCluster".to_owned(),
     )
+}
+
+/// A cluster's segments are not known here, and most ask for no budgets.
+fn evictions(settings: &ClusterSettings) -> Preflight {
+    let right = EVICT.told(&settings.namespace);
+    Preflight::Good(format!(
+        "{}: the right {right} is not granted, which segments with evacuation.disruption_budgets alone need",
+        settings.name
+    ))
 }
 
 /// Other programs that act on nodes that are silent.

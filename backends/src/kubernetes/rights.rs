@@ -150,6 +150,14 @@ const RECORD_RIGHTS: &[Right] = &[
     own("coordination.k8s.io", "leases", "patch", LEAD),
 ];
 
+/// What is needed where a segment asks for disruption budgets.
+pub(super) const EVICT: &Right = &right(
+    "",
+    "pods/eviction",
+    "create",
+    "to remove the pods of a FENCED node as disruption budgets allow",
+);
+
 /// All that is needed where the cluster is used so, each once.
 fn needed(uses: ClusterUses, has_word_webhook: bool) -> Vec<&'static Right> {
     let operator = OPERATOR_RIGHTS.iter().filter(|_| uses.has_operator);
@@ -224,6 +232,12 @@ pub(super) async fn missing(cluster: &Cluster) -> Result<Vec<&'static Right>, Ba
         .collect();
     let missing: Vec<Option<&'static Right>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
     Ok(missing.into_iter().flatten().collect())
+}
+
+/// Whether pods may be evicted.
+pub(super) async fn may_evict(cluster: &Cluster) -> Result<bool, BackendError> {
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client().await?.clone());
+    Ok(is_missing(cluster, &reviews, EVICT).await?.is_none())
 }
 
 async fn is_missing(

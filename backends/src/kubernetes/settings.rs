@@ -75,9 +75,19 @@ impl ClusterSettings {
     /// # Errors
     /// The kubeconfig or the service account cannot be read.
     pub async fn client(&self) -> Result<Client, BackendError> {
+        self.client_that(true).await
+    }
+
+    /// A client that does not ask again by itself where the API server says that it may. No call is made.
+    pub(super) async fn client_that_asks_once(&self) -> Result<Client, BackendError> {
+        self.client_that(false).await
+    }
+
+    async fn client_that(&self, asks_again: bool) -> Result<Client, BackendError> {
         let mut config = self.config().await?;
         config.connect_timeout = Some(self.timeout);
         config.write_timeout = Some(self.timeout);
+        config.default_retry = asks_again;
         Client::try_from(config).map_err(|error| self.fault(faults::chain(&error)))
     }
 

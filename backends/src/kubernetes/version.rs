@@ -1,5 +1,6 @@
 //! The version of a cluster, and what follows from it.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use k8s_openapi::apimachinery::pkg::version::Info;
 
 /// The oldest release that Ringfence is run with.
@@ -39,8 +40,17 @@ impl Version {
     }
 }
 
+/// The group and version in which the cluster wants evictions, from what it serves in `/api/v1`: `policy/v1` from 1.22 on.
+pub(super) fn of_evictions(served: &APIResourceList) -> Option<String> {
+    let eviction = served.resources.iter().find(|one| one.name == "pods/eviction")?;
+    let (group, version) = (eviction.group.as_ref()?, eviction.version.as_ref()?);
+    Some(format!("{group}/{version}"))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn version(major: &str, minor: &str) -> Option<Version> {
@@ -49,6 +59,27 @@ mod tests {
             minor: minor.to_owned(),
             ..Info::default()
         })
+    }
+
+    /// As 1.20.2 and 1.22 answer, without their other resources.
+    #[test]
+    fn evictions_are_written_as_the_cluster_serves_them() {
+        for version in ["v1beta1", "v1"] {
+            let served = json!({
+                "kind": "APIResourceList", "groupVersion": "v1",
+                "resources": [
+                    { "name": "pods", "singularName": "", "namespaced": true, "kind": "Pod", "verbs": ["create", "delete", "get"] },
+                    {
+                        "name": "pods/eviction", "singularName": "", "namespaced": true, "group": "policy", "version": version,
+                        "kind": "Eviction", "verbs": ["create"],
+                    },
+                ],
+            });
+            let mut served: APIResourceList = serde_json::from_value(served).unwrap();
+            assert_eq!(of_evictions(&served), Some(format!("policy/{version}")));
+            served.resources.pop();
+            assert_eq!(of_evictions(&served), None);
+        }
     }
 
     #[test]

@@ -581,6 +581,8 @@ pub struct Evacuation {
     pub per_second: u32,
     pub in_segment: Option<MoveLimits>,
     pub on_platform: Option<MoveLimits>,
+    #[serde(default)]
+    pub disruption_budgets: bool,
     pub spare_hosts: Vec<String>,
 }
 

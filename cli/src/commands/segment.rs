@@ -490,8 +490,12 @@ fn evacuation(policy: &Policy) -> String {
         0 => String::new(),
         per_second => format!(", {per_second} begun per second"),
     };
+    let budgets = match evacuation.disruption_budgets {
+        true => ", as disruption budgets allow",
+        false => "",
+    };
     format!(
-        "{begins}, {}, {} at once{pace}",
+        "{begins}, {}, {} at once{pace}{budgets}",
         evacuation.workloads, evacuation.at_once
     )
 }
@@ -610,5 +614,22 @@ mod tests {
                 "evacuation": {"automatic": true, "in_segment": {"at_once": 32, "per_minute": 120}, "on_platform": null, "spare_hosts": ["a", "b"]}}});
         assert_eq!(Value::Object(body), expected);
         assert!(seconds_or_none("soon").is_err());
+    }
+
+    #[test]
+    fn how_workloads_go_is_one_line() {
+        for (budgets, told) in [
+            (false, "when asked, all, 4 at once, 2 begun per second"),
+            (
+                true,
+                "when asked, all, 4 at once, 2 begun per second, as disruption budgets allow",
+            ),
+        ] {
+            let policy = json!({
+                "restarts": 0, "restart_delay_s": 60, "auto_rejoin": false, "rejoin_wait_s": 600,
+                "evacuation": { "workloads": "all", "at_once": 4, "per_second": 2, "disruption_budgets": budgets },
+            });
+            assert_eq!(evacuation(&serde_json::from_value(policy).unwrap()), told);
+        }
     }
 }

@@ -92,13 +92,14 @@ pub(super) fn after_fenced(state: &HostState) -> Option<Stage> {
 /// on it.
 fn isolation(state: &HostState) -> Option<Stage> {
     platform_of(state).filter(|at| at.backend.starts_by_itself())?;
+    let one_by_one = state.policy.evacuation.moves_one_by_one();
     Some(Stage {
         delay_s: 0,
         at_once: None,
         awaits: None,
         entered_at: None,
         started_at: None,
-        tasks: vec![Task::step(WorkloadStep::Isolate)],
+        tasks: vec![Task::step(WorkloadStep::Isolate { one_by_one })],
     })
 }
 

@@ -52,7 +52,7 @@ CASES = {
         "gates": {"enabled": True},
         "inCluster": {
             "cluster": "east", "segment": "rack", "fencedStorage": ["a.csi", "b.csi"], "fencedLabel": "ha=on", "tokensSecret": "tokens", "nodeSelector": {"a": "b"}, "allowFrom": PEERS,
-            "egress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}], "publicMetrics": True,
+            "egress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}], "publicMetrics": True, "disruptionBudgets": True,
             "tls": {"secret": "own", "authority": "YXV0aG9yaXR5"},
             "webhooks": {"enabled": True, "annotations": {"cert-manager.io/inject-ca-from": "fencing/own"}},
             "healthChecks": {"medik8s": True, "machines": True},

@@ -159,7 +159,7 @@ fn step(p: &mut Packer, task: &StepTask) {
     match step {
         WorkloadStep::Move(step) => workload(p, &step.workload),
         WorkloadStep::AddCapacity { host } => p.text(host),
-        WorkloadStep::Isolate
+        WorkloadStep::Isolate { one_by_one: _ }
         | WorkloadStep::MarkUp
         | WorkloadStep::Empty
         | WorkloadStep::CleanUp

@@ -111,7 +111,7 @@ mod tests {
     fn isolation(status: TaskStatus) -> Task {
         Task {
             status,
-            ..Task::step(WorkloadStep::Isolate)
+            ..Task::step(WorkloadStep::Isolate { one_by_one: false })
         }
     }
 

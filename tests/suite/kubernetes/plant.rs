@@ -304,6 +304,7 @@ fn rights() -> Value {
         ("", &["nodes"][..], &["get", "list", "watch", "patch"][..]),
         ("", &["nodes/status"], &["patch"]),
         ("", &["pods"], &["list", "get", "delete"]),
+        ("", &["pods/eviction"], &["create"]),
         ("", &["persistentvolumeclaims", "persistentvolumes"], &["get"]),
         ("", &["configmaps"], &["get", "list", "watch", "create", "patch"]),
         (

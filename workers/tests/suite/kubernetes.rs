@@ -1,5 +1,6 @@
 //! A bare-metal host of Metal3 in a real cluster. Its operator is a stand-in that does what the real one does with the object.
 
+mod budgets;
 mod ceph;
 mod network_fence;
 mod volumes;

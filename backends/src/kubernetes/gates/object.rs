@@ -239,6 +239,14 @@ impl Entry<'_> {
             .await
     }
 
+    /// Whether the object lets this pod go at this moment.
+    pub async fn lets_go(&self, uid: &str) -> Result<bool, BackendError> {
+        let data = read(self.cluster).await?.data;
+        let all = data.get(self.node) == Some(&self.generation.to_string());
+        let some = data.get(&some_of(self.node)).and_then(|entry| named(entry));
+        Ok(all || some.is_some_and(|some| some.generation == self.generation && some.names.contains(uid)))
+    }
+
     /// Takes that back, and reads it back.
     pub async fn close(&self) -> Result<(), BackendError> {
         self.set(None, None).await

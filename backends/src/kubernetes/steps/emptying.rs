@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::Done;
 use super::listing::workload;
+use super::marks::close;
 use super::node::NodeOf;
 use crate::BackendError;
 
@@ -54,11 +55,15 @@ impl NodeOf<'_> {
         };
         loop {
             let pods = self.sorted_pods().await?;
+            let has_all_gone = pods.leaving.is_empty() && pods.held_back == 0;
             let here = pods.leaving.iter().take(MAX_LISTED);
             let here = here.map(|pod| workload(pod, &[])).collect();
             let bound: Vec<Pod> = pods.leaving.into_iter().chain(pods.staying).collect();
             let left = self.left(&[], &bound).await?;
             let Some(told) = left.told() else {
+                if has_all_gone {
+                    self.mark(close).await?;
+                }
                 let detail = format!("no volume is attached to {} that no pod there needs", self.name);
                 return Ok(Done::Found(detail, Finding::Workloads(here)));
             };

@@ -1,85 +1,13 @@
 //! Keeping pods off a node, and telling the cluster that the node is down.
 
-use k8s_openapi::api::core::v1::Taint;
 use kube::ResourceExt;
 use ringfence_core::{EvacuationPolicy, MAX_LISTED, Movable};
 
 use super::Done;
-use super::node::{Marks, NodeOf, noted};
+use super::marks::{FENCED, hold, hold_all, hold_one_by_one, take_out};
+use super::node::{Marks, NodeOf};
 use crate::BackendError;
-use crate::kubernetes::hosts::HOST;
-use crate::kubernetes::objects::{NodeObject, Ready, ready};
-use crate::kubernetes::sightings::SeenMarks;
-
-/// Our taint. The kubelet itself starts no pod on a node with a taint of this effect that the pod does not tolerate.
-pub(super) const FENCED: &str = "ringfence.io/fenced";
-/// The cluster removes the pods and the attachments of a node with this taint.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-const NO_EXECUTE: &str = "NoExecute";
-/// Written on a node that was schedulable before.
-const CORDONED: &str = "ringfence.io/cordoned";
-/// Written on a node that was in service before.
-const TAKEN_OUT: &str = "ringfence.io/out-of-service";
-const YES: &str = "true";
-/// It is back in service, and not released yet.
-const ENDED: &str = "ended";
-
-fn taint(key: &str, value: Option<&str>) -> Taint {
-    Taint {
-        key: key.to_owned(),
-        value: value.map(str::to_owned),
-        effect: NO_EXECUTE.to_owned(),
-        ..Taint::default()
-    }
-}
-
-fn has(taints: &[Taint], key: &str) -> bool {
-    taints
-        .iter()
-        .any(|taint| taint.key == key && taint.effect == NO_EXECUTE)
-}
-
-/// Cordon, and our taint.
-pub(super) fn hold(_: &NodeObject, marks: &mut Marks) {
-    if !marks.unschedulable {
-        marks.unschedulable = true;
-        marks.note(CORDONED, Some(YES));
-    }
-    if !has(&marks.taints, FENCED) {
-        marks.taints.push(taint(FENCED, None));
-    }
-}
-
-/// Also out of service.
-pub(super) fn take_out(node: &NodeObject, marks: &mut Marks) {
-    hold(node, marks);
-    if !has(&marks.taints, OUT_OF_SERVICE) {
-        marks.taints.push(taint(OUT_OF_SERVICE, Some("nodeshutdown")));
-        marks.note(TAKEN_OUT, Some(YES));
-    }
-}
-
-/// That it was ours stays written down until the node is released: an attempt that ends in between is followed by one that knows it. What
-/// others have set meanwhile is not put back again.
-pub(super) fn put_back(node: &NodeObject, marks: &mut Marks) {
-    if is_taken_out(node) {
-        let is_ours = |taint: &Taint| taint.key == OUT_OF_SERVICE && taint.effect == NO_EXECUTE;
-        marks.taints.retain(|taint| !is_ours(taint));
-        marks.note(TAKEN_OUT, Some(ENDED));
-    }
-}
-
-/// Takes the taint away, and the cordon if it is Ringfence's.
-pub(super) fn release(node: &NodeObject, marks: &mut Marks) {
-    marks.taints.retain(|taint| taint.key != FENCED);
-    if noted(node, CORDONED).is_some() {
-        marks.unschedulable = false;
-        marks.note(CORDONED, None);
-    }
-    if was_taken_out(node) {
-        marks.note(TAKEN_OUT, None);
-    }
-}
+use crate::kubernetes::objects::NodeObject;
 
 impl NodeOf<'_> {
     pub(super) fn no_node(&self) -> Done {
@@ -90,9 +18,17 @@ impl NodeOf<'_> {
         ))
     }
 
-    /// Before anything is proven.
-    pub(super) async fn isolate(&self) -> Result<Done, BackendError> {
-        let Some(_) = self.mark(hold).await? else {
+    /// Before anything is proven, and after it, where it is not chosen yet whether pods go one by one.
+    pub(super) async fn isolate(&self, one_by_one: bool) -> Result<Done, BackendError> {
+        let how = match one_by_one {
+            true => hold_one_by_one,
+            false => hold_all,
+        };
+        self.isolate_by(how).await
+    }
+
+    async fn isolate_by(&self, how: fn(&NodeObject, &mut Marks)) -> Result<Done, BackendError> {
+        let Some(_) = self.mark(how).await? else {
             return Ok(self.no_node());
         };
         Ok(Done::So(format!(
@@ -102,26 +38,32 @@ impl NodeOf<'_> {
     }
 
     /// After FENCED. The cluster's gates are opened first: they hold the taint, and what the cluster does because of it. A cluster that does
-    /// not act on the taint is not given it, nor one that would remove a pod because of it that has to stay. Before an evacuation all have to.
+    /// not act on the taint is not given it, nor one that would remove a pod because of it that has to stay. Before an evacuation all have to,
+    /// and all that go one by one.
     pub(super) async fn mark_down(
         &self,
         evacuation: Option<&EvacuationPolicy>,
     ) -> Result<Done, BackendError> {
+        let how = match evacuation {
+            None => hold,
+            Some(policy) if policy.moves_one_by_one() => hold_one_by_one,
+            Some(_) => hold_all,
+        };
         if self.movable != Movable::All {
             // The cluster lets go of all pods of a node, or of none, and its gates of those that are named.
             let names = self.names_of_going().await?;
             self.gate().open_for(self.movable, names).await?;
             self.forget_volumes_in_use().await?;
-            return self.isolate().await;
+            return self.isolate_by(how).await;
         }
         self.gate().open().await?;
         let acts = self.cluster.version().await?.has_out_of_service();
         let leaves_all = match evacuation {
-            Some(policy) if acts => !self.keeps_some(policy).await?,
+            Some(policy) if acts && policy.lets_go_together() => !self.keeps_some(policy).await?,
             _ => false,
         };
         if !leaves_all {
-            let done = self.isolate().await?;
+            let done = self.isolate_by(how).await?;
             self.forget_volumes_in_use().await?;
             return Ok(done);
         }
@@ -142,131 +84,5 @@ impl NodeOf<'_> {
             .take(MAX_LISTED)
             .chain(attachments.take(MAX_LISTED))
             .chain(volumes.into_iter().take(MAX_LISTED)))
-    }
-}
-
-/// The node's marks as far as others may have changed them.
-pub(in crate::kubernetes) fn marks(node: &NodeObject) -> SeenMarks {
-    let taints = &node.spec.taints;
-    SeenMarks {
-        version: node.metadata.resource_version.clone(),
-        is_host: noted(node, HOST).is_some(),
-        is_kept_off: has(taints, FENCED) || noted(node, CORDONED).is_some(),
-        is_isolated: node.spec.unschedulable && has(taints, FENCED),
-        was_put_back: is_taken_out(node) && !has(taints, OUT_OF_SERVICE) && ready(node) != Ready::Yes,
-    }
-}
-
-/// Whether Ringfence has taken the node out of service, and has not put it back.
-pub(super) fn is_taken_out(node: &NodeObject) -> bool {
-    noted(node, TAKEN_OUT).is_some_and(|noted| noted != ENDED)
-}
-
-/// Whether Ringfence has taken the node out of service, and has not released it since.
-pub(super) fn was_taken_out(node: &NodeObject) -> bool {
-    noted(node, TAKEN_OUT).is_some()
-}
-
-/// Whether a taint stands by which the cluster acts, and which Ringfence has not set: of whichever effect.
-pub(super) fn is_tainted_by_others(node: &NodeObject) -> bool {
-    let mut taints = node.spec.taints.iter();
-    !is_taken_out(node) && taints.any(|taint| taint.key == OUT_OF_SERVICE)
-}
-
-#[cfg(test)]
-mod tests {
-    use kube::core::Object;
-
-    use super::*;
-    use crate::kubernetes::objects::{NodeSpec, nodes};
-
-    fn node(taints: Vec<Taint>, unschedulable: bool, ours: &[&str]) -> NodeObject {
-        let spec = NodeSpec {
-            unschedulable,
-            taints,
-            provider_id: None,
-        };
-        let mut node = Object::new("n1", &nodes(), spec);
-        let annotations = ours.iter().map(|what| ((*what).to_owned(), "true".to_owned()));
-        node.metadata.annotations = Some(annotations.collect());
-        node
-    }
-
-    fn changed(node: &NodeObject, change: impl Fn(&NodeObject, &mut Marks)) -> Marks {
-        let mut marks = Marks::of(node);
-        change(node, &mut marks);
-        marks
-    }
-
-    #[test]
-    fn what_others_have_set_stays_when_ours_goes() {
-        let theirs = taint(OUT_OF_SERVICE, Some("nodeshutdown"));
-        let node = node(vec![theirs.clone(), taint(FENCED, None)], true, &[]);
-        let marks = changed(&node, |node, marks| {
-            put_back(node, marks);
-            release(node, marks);
-        });
-        assert_eq!(marks.taints, [theirs]);
-        assert!(marks.unschedulable, "an administrator has cordoned it");
-    }
-
-    #[test]
-    fn what_is_set_is_written_down_as_ours_and_goes_again() {
-        let marks = changed(&node(Vec::new(), false, &[]), take_out);
-        assert!(has(&marks.taints, FENCED) && has(&marks.taints, OUT_OF_SERVICE) && marks.unschedulable);
-        let ours: Vec<&str> = marks.annotations.keys().copied().collect();
-        assert_eq!(ours, [CORDONED, TAKEN_OUT]);
-        let node = node(marks.taints, true, &ours);
-        let after = changed(&node, |node, marks| {
-            put_back(node, marks);
-            release(node, marks);
-        });
-        assert!(after.taints.is_empty() && !after.unschedulable);
-        assert!(after.annotations.values().all(Option::is_none));
-    }
-
-    #[test]
-    fn a_node_that_is_back_in_service_is_not_taken_out_by_the_way() {
-        let taken_out = |node: &NodeObject| noted(node, TAKEN_OUT).map(str::to_owned);
-        let mut node = node(vec![taint(FENCED, None)], true, &[TAKEN_OUT]);
-        assert!(marks(&node).was_put_back, "others have taken the taint away");
-        let after = changed(&node, put_back);
-        let ended = after.annotations[TAKEN_OUT].clone().unwrap();
-        node.metadata.annotations = Some([(TAKEN_OUT.to_owned(), ended)].into());
-        assert!(taken_out(&node).is_some(), "it is not released");
-        assert!(!marks(&node).was_put_back);
-        // A taint of this time is another program's, and an evacuation makes it Ringfence's again only where there is none.
-        node.spec.taints.push(taint(OUT_OF_SERVICE, None));
-        assert!(is_tainted_by_others(&node));
-        assert_eq!(changed(&node, put_back).taints, node.spec.taints);
-        assert!(changed(&node, take_out).annotations.is_empty());
-        node.spec.taints.pop();
-        assert_eq!(
-            changed(&node, take_out).annotations[TAKEN_OUT].as_deref(),
-            Some(YES)
-        );
-    }
-
-    #[test]
-    fn a_taint_of_another_effect_is_not_ours() {
-        let theirs = Taint {
-            effect: "NoSchedule".to_owned(),
-            ..taint(OUT_OF_SERVICE, Some("by-hand"))
-        };
-        let once = changed(&node(vec![theirs.clone()], false, &[]), take_out);
-        let node = node(once.taints, true, &[CORDONED, TAKEN_OUT]);
-        let after = changed(&node, |node, marks| {
-            put_back(node, marks);
-            release(node, marks);
-        });
-        assert_eq!(after.taints, [theirs]);
-    }
-
-    #[test]
-    fn a_second_time_changes_nothing() {
-        let once = changed(&node(Vec::new(), false, &[]), take_out);
-        let node = node(once.taints.clone(), true, &[CORDONED, TAKEN_OUT]);
-        assert_eq!(changed(&node, take_out).taints, once.taints);
-        assert!(changed(&node, take_out).annotations.is_empty());
     }
 }

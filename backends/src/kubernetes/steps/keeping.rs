@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringfence_core::Movable;
 
-use super::holding::{hold, put_back as put_in_service, release, take_out};
+use super::marks::{hold, put_back as put_in_service, release, take_out};
 use super::node::{Marks, NodeOf};
 use crate::kubernetes::Cluster;
 use crate::kubernetes::objects::NodeObject;

@@ -7,7 +7,7 @@ use kube::{Api, ResourceExt};
 use ringfence_core::{Finding, MAX_LISTED, MAX_NAME_CHARS, Movable, Workload, WorkloadState};
 
 use super::Done;
-use super::holding::FENCED;
+use super::marks::FENCED;
 use super::node::NodeOf;
 use crate::BackendError;
 

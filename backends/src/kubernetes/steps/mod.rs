@@ -2,10 +2,12 @@
 
 mod departing;
 mod emptying;
+mod evicting;
 mod holding;
 mod keeping;
 mod leaving;
 mod listing;
+mod marks;
 mod moving;
 mod node;
 mod rejoining;
@@ -15,8 +17,8 @@ use ringfence_core::{Finding, Outcome, WorkloadStep};
 use tokio::time::timeout_at;
 
 pub(super) use self::departing::departure;
-pub(super) use self::holding::marks;
 pub(super) use self::keeping::keep;
+pub(super) use self::marks::marks;
 use self::node::NodeOf;
 use super::Cluster;
 use crate::{BackendError, StepOrder, StepReport, TimeGiven};
@@ -84,7 +86,7 @@ fn failed(error: &BackendError) -> StepReport {
 impl NodeOf<'_> {
     async fn try_to(&self, order: StepOrder<'_>) -> Result<Done, BackendError> {
         match order.step {
-            WorkloadStep::Isolate => self.isolate().await,
+            WorkloadStep::Isolate { one_by_one } => self.isolate(*one_by_one).await,
             WorkloadStep::MarkDown { evacuation } => self.mark_down(evacuation.as_deref()).await,
             WorkloadStep::List { metadata_keys } => self.list(metadata_keys).await,
             WorkloadStep::Move(step) => self.move_away(step).await,

@@ -10,13 +10,17 @@ use tokio::time::Instant;
 
 use super::Done;
 use super::listing::controller;
+use super::marks::{hold, lets_pods_start};
 use super::node::NodeOf;
 use crate::BackendError;
+use crate::kubernetes::objects::{NodeObject, Ready, ready};
 
 /// Where a pod of its name is made, it is mostly bound within such a time, and the move can say where. No longer, since volumes are detached
 /// after the moves: a set that makes its members one after the other makes this one when those before are ready, and a cluster without room
 /// binds none.
 const NEXT_IS_BOUND_WITHIN: Duration = Duration::from_millis(300);
+/// Between two tries at a pod that stays for now.
+const STAYS_PAUSE: Duration = Duration::from_secs(2);
 
 impl NodeOf<'_> {
     /// The pod is gone when no pod of its name has its UID: a pod of that name which was made since is another one.
@@ -42,15 +46,18 @@ impl NodeOf<'_> {
                 return Ok(Done::NotYet(why.to_owned(), None));
             }
             if !is_asked && let Some(why) = self.kept_by_volumes(pod).await? {
-                if !self.pause_for_volumes().await {
+                if !self.pause_for(self.cluster.settings().volumes.poll).await {
                     return Ok(Done::NotYet(format!("it stays: {why}"), None));
                 }
                 continue;
             }
             if !is_asked {
-                // A kubelet that returns at this moment starts nothing that does not tolerate the taint.
-                self.isolate().await?;
-                self.delete(&api, pod).await?;
+                if let Some(why) = self.remove(&api, pod, step.disruption_budgets).await? {
+                    if !self.pause_for(STAYS_PAUSE).await {
+                        return Ok(Done::NotYet(format!("it stays: {why}"), None));
+                    }
+                    continue;
+                }
                 keeps_name = controller(pod).is_some_and(|owner| owner.kind == "StatefulSet");
                 is_asked = true;
                 continue;
@@ -78,6 +85,36 @@ impl NodeOf<'_> {
             next = self.cluster.call(api.get_opt(name)).await?;
         }
         Ok(next)
+    }
+
+    /// Returns why it stays for now. No budget applies to a pod that is being deleted already.
+    async fn remove(
+        &self,
+        api: &Api<Pod>,
+        pod: &Pod,
+        by_budgets: bool,
+    ) -> Result<Option<String>, BackendError> {
+        // A kubelet that returns at this moment starts nothing that does not tolerate the taint, if the taint has the effect for that.
+        let node = self.mark(hold).await?;
+        if let Some(node) = node.filter(lets_pods_start)
+            && let Some(why) = self.may_be_back(&node, pod).await?
+        {
+            return Ok(Some(why.to_owned()));
+        }
+        if by_budgets && pod.metadata.deletion_timestamp.is_none() {
+            return self.evict(pod).await;
+        }
+        self.delete(api, pod).await?;
+        Ok(None)
+    }
+
+    /// Why the kubelet may have started the pod again: it has written its state, or the gate has closed since the move was begun.
+    async fn may_be_back(&self, node: &NodeObject, pod: &Pod) -> Result<Option<&'static str>, BackendError> {
+        if ready(node) != Ready::Unknown {
+            return Ok(Some("the condition Ready of its node is not Unknown"));
+        }
+        let lets_go = self.gate().lets_go(&pod.uid().unwrap_or_default()).await?;
+        Ok((!lets_go).then_some("the gate of its node is closed"))
     }
 
     /// By force, and only this very pod. A refusal because the pod has changed is seen at the next look.

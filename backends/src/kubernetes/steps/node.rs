@@ -135,12 +135,11 @@ impl NodeOf<'_> {
         Instant::now() + PAUSE * 2 < self.time.until
     }
 
-    /// Waits before one more look at volumes; `false` if there is no time for that.
-    pub async fn pause_for_volumes(&self) -> bool {
-        let poll = self.cluster.settings().volumes.poll;
-        let has_time = Instant::now() + poll + PAUSE * 2 < self.time.until;
+    /// Waits so long before one more look; `false` if there is no time for that.
+    pub async fn pause_for(&self, pause: Duration) -> bool {
+        let has_time = Instant::now() + pause + PAUSE * 2 < self.time.until;
         if has_time {
-            sleep(poll).await;
+            sleep(pause).await;
         }
         has_time
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Done;
-use super::holding::{is_tainted_by_others, is_taken_out, put_back, release, was_taken_out};
+use super::marks::{is_tainted_by_others, is_taken_out, put_back, release, was_taken_out};
 use super::node::NodeOf;
 use crate::BackendError;
 use crate::kubernetes::objects::{NodeObject, Ready, ready};
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
     use crate::kubernetes::objects::{NodeSpec, nodes};
-    use crate::kubernetes::steps::holding::take_out;
+    use crate::kubernetes::steps::marks::take_out;
     use crate::kubernetes::steps::node::Marks;
 
     const READY_FOR: Duration = Duration::from_secs(10);

@@ -80,7 +80,7 @@ impl HostOf<'_> {
 
     async fn try_to(&self, order: StepOrder<'_>, looks: &Looks) -> Result<Done, BackendError> {
         match order.step {
-            WorkloadStep::Isolate | WorkloadStep::Empty => Ok(Done::So(
+            WorkloadStep::Isolate { .. } | WorkloadStep::Empty => Ok(Done::So(
                 "a cloud starts and removes nothing by itself".to_owned(),
             )),
             WorkloadStep::MarkDown { evacuation: _ } => self.force_down().await,

@@ -175,6 +175,13 @@ async fn rights_that_are_missing_are_told_with_what_fails_without_them() {
     );
     assert!(!told.contains("nodefences"), "nothing serves them: {told}");
     assert!(remedy.starts_with("grant it"), "{remedy}");
+    server.answers().denied = vec!["create pods"];
+    let found = server.examined().await;
+    found.good("all rights that Ringfence needs are granted");
+    found.good(
+        "create pods/eviction is not granted, which segments with evacuation.disruption_budgets alone need",
+    );
+    server.answers().denied = vec!["patch nodefences"];
     let operator = ClusterUses {
         has_operator: true,
         has_records: false,

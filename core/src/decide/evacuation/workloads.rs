@@ -39,7 +39,7 @@ pub(in crate::decide) fn listed(operation: &mut Operation, found: Vec<Workload>)
     });
     let tasks = new.into_iter().map(|workload| {
         let left = policy.leaves(&workload);
-        move_task(workload, left)
+        move_task(workload, policy.disruption_budgets, left)
     });
     let tasks = tasks.collect();
     operation.stages.push(Stage {
@@ -86,12 +86,13 @@ pub(in crate::decide) fn cut_off_by(host: &Host, operation: &Operation) -> Vec<F
     cut
 }
 
-fn move_task(workload: Workload, left: Option<String>) -> Task {
+fn move_task(workload: Workload, disruption_budgets: bool, left: Option<String>) -> Task {
     let task = Task::step(WorkloadStep::Move(Box::new(MoveStep {
         workload,
         cut_off_by: Vec::new(),
         given_up: None,
         only_look: false,
+        disruption_budgets,
     })));
     match left {
         Some(why) => task.skipped(why),

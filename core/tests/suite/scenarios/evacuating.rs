@@ -3,6 +3,7 @@
 use ringfence_core::*;
 
 use super::on_nova::{automatic, evacuating, fenced, manual, on_nova};
+use super::weaker::in_cluster;
 use ringfence_world::World;
 use ringfence_world::plans::*;
 
@@ -213,6 +214,36 @@ fn moves_that_began_before_the_clock_was_set_back_hold_no_other_up() {
     world.pass(1_000);
     world.work_off();
     assert!(world.cloud.on("compute1").is_empty());
+}
+
+#[test]
+fn a_platform_is_told_of_disruption_budgets_before_it_is_asked_to_let_anything_go() {
+    for asked in [false, true] {
+        let mut world = in_cluster(vec![task(FencingKind::PowerOff, &[&["bmc"]])], 0);
+        world.state.policy.evacuation.disruption_budgets = asked;
+        world.fence().unwrap();
+        let steps = |world: &World| {
+            let tasks = world.state.operation.iter().flat_map(Operation::tasks);
+            let steps = tasks.filter_map(Task::as_step);
+            steps.map(|task| task.step.clone()).collect::<Vec<WorkloadStep>>()
+        };
+        assert!(steps(&world).contains(&WorkloadStep::Isolate { one_by_one: asked }));
+        world.work_off();
+        let sent = world.sent.len();
+        world.evacuate().unwrap();
+        // It is told, and lists its workloads.
+        world.work(sent);
+        world.work(sent + 1);
+        let asks = steps(&world).into_iter().filter_map(|step| match step {
+            WorkloadStep::Move(step) => Some(step.disruption_budgets),
+            _ => None,
+        });
+        let asks: Vec<bool> = asks.collect();
+        assert!(
+            !asks.is_empty() && asks.iter().all(|one| *one == asked),
+            "{asks:?}"
+        );
+    }
 }
 
 #[test]

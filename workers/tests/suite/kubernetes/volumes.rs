@@ -151,6 +151,7 @@ impl Plant {
             cut_off_by: Vec::new(),
             given_up: None,
             only_look: false,
+            disruption_budgets: false,
         }))
     }
 
@@ -424,8 +425,13 @@ async fn a_node_with_a_pod_that_stays_is_not_taken_out_of_service(plant: &Plant)
         workloads: Wanted::OptedIn,
         ..EvacuationPolicy::default()
     };
+    let by_budgets = EvacuationPolicy {
+        disruption_budgets: true,
+        ..EvacuationPolicy::default()
+    };
     for (master, policy, is_out) in [
         ("id-1", Some(&all), false),
+        ("id-2", Some(&by_budgets), false),
         ("id-2", None, false),
         ("id-2", Some(&opted_in), false),
         ("id-2", Some(&all), true),
