@@ -26,7 +26,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::ForgetSource { .. }
         | Input::Suspend { .. }
         | Input::Resume { .. }
-        | Input::KdumpMessage
+        | Input::KdumpMessage { .. }
         | Input::DeviceBusy(_)
         | Input::Result(_)
         | Input::Tick { .. } => None,

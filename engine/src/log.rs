@@ -278,7 +278,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::ForgetSource { .. } => "forget_source",
         Input::Suspend { .. } => "suspend",
         Input::Resume { .. } => "resume",
-        Input::KdumpMessage => "kdump_message",
+        Input::KdumpMessage { .. } => "kdump_message",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
         Input::Renew(_) => "renew",
@@ -312,7 +312,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::ForgetSource { .. }
         | Input::Suspend { .. }
         | Input::Resume { .. }
-        | Input::KdumpMessage
+        | Input::KdumpMessage { .. }
         | Input::Tick { .. } => (None, false),
     }
 }

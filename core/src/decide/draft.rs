@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::platform::platform_of;
 use crate::{
-    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
+    AttemptStatus, Decision, Dispatch, Effect, Ended, EngineTime, Event, EventKind, FailureState, Generation,
     HostProblem, HostState, Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply,
     TaskStatus, Timestamp, Undoing, Work,
 };
@@ -14,6 +14,8 @@ use crate::{
 pub(super) struct Draft {
     pub state: HostState,
     pub now: Timestamp,
+    /// After which moment the kdump message was heard that has just come.
+    pub heard_after: Option<EngineTime>,
     superseded: Option<Operation>,
     effects: Vec<Effect>,
     wake_at: Option<Timestamp>,
@@ -44,6 +46,7 @@ impl Draft {
         Self {
             state: state.clone(),
             now,
+            heard_after: None,
             superseded: None,
             effects: Vec::new(),
             wake_at: None,
