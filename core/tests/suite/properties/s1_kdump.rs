@@ -237,7 +237,10 @@ impl Dumping {
         }
         let host = &world.state.host;
         if host.generation != self.began.0 {
-            self.began = (host.generation, world.real);
+            // It may have begun while time passed.
+            let live = world.state.operation.as_ref();
+            let ago = live.map_or(TimeDelta::zero(), |live| world.now - live.created_at);
+            self.began = (host.generation, world.real - ago);
             self.proven_by = None;
         }
         let live = world.state.operation.iter().flat_map(|live| &live.proofs);
@@ -252,7 +255,7 @@ impl Dumping {
         }
         self.proven_by = self.proven_by.or(told);
         let alive_at = world.told_alive_at;
-        let is_old = |sent_at: Timestamp| sent_at <= self.began.1 || sent_at <= alive_at;
+        let is_old = |sent_at: Timestamp| sent_at < self.began.1 || sent_at < alive_at;
         if self.proven_by.is_none_or(is_old) {
             self.violation = Some(format!(
                 "proven by a message that was sent at {:?}; the fence began at {}, and the last sign of life came at {alive_at}",

@@ -129,9 +129,18 @@ fn a_message_from_before_a_sign_of_life_proves_nothing() {
     let mut world = fencing(counting(&[ProofKind::Kdump], power_plan()), waits_for_dumps());
     world.pass(10_000);
     sends(&mut world);
-    // The report of another source is late.
-    world.say("probe", FailureState::Up, 4_000, None).unwrap();
-    world.say("probe", FailureState::Unreachable, 0, None).unwrap();
+    // The monitor's own report is late, and tells of it.
+    let alive_at = world.now - chrono::TimeDelta::seconds(4);
+    let report = Report {
+        state: FailureState::Unreachable,
+        source: "monitor".to_owned(),
+        observed_at: world.now,
+        last_seen_at: Some(alive_at),
+        silent_since: None,
+        boot: None,
+    };
+    world.report(report).unwrap();
+    assert_eq!(world.state.host.failure_state, FailureState::Unreachable);
     told(&mut world);
     assert!(!is_proven(&world));
 }
