@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ringfence_core::{
-    Answer, AttemptId, CephSurvey, Claim, EngineTime, FrozenMethod, Generation, Heartbeat, HostId, Job, Observation,
-    Outcome, Parameters, Problem, Question, Resource, SecretReference, TaskResult,
+    Answer, AttemptId, CephSurvey, Claim, EngineTime, FrozenMethod, Generation, Heartbeat, HostId, Job,
+    Observation, Outcome, Parameters, Problem, Question, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

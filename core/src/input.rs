@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AttemptId, EngineTime, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation, OperationId,
-    Opinions, Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
+    AttemptId, EngineTime, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation,
+    OperationId, Opinions, Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.

@@ -31,7 +31,8 @@ pub fn proven_movable(state: &HostState, now: Timestamp) -> Option<Movable> {
     let has = |kind: ProofKind| standing().any(|proof| proof.kind == kind);
     let named: SufficientSet = fence.holding_sets().flatten().copied().collect();
     // A message that is not signed says no more than the plan lets it say.
-    let is_taken = |kind| kind != ProofKind::Kdump || named.contains(&kind) || !on(Guard::KdumpCountsInItsSet);
+    let is_taken =
+        |kind| kind != ProofKind::Kdump || named.contains(&kind) || !on(Guard::KdumpCountsInItsSet);
     let has_stopped = standing().any(|proof| proof.kind.says_stopped() && is_taken(proof.kind));
     Some(
         match (has(ProofKind::StorageFence), has(ProofKind::NetworkFence)) {

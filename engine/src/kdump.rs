@@ -90,10 +90,7 @@ async fn reply(engine: &Engine, request: KdumpRequest) -> Result<KdumpReply, Eng
 
 async fn take(engine: &Engine, host: HostId, heard_after: Option<EngineTime>) {
     let by = Context::own(KDUMP);
-    match engine
-        .apply(host, Input::KdumpMessage { heard_after }, &by)
-        .await
-    {
+    match engine.apply(host, Input::KdumpMessage { heard_after }, &by).await {
         Ok(_) | Err(EngineError::NotFound { .. }) => {}
         Err(error) => {
             tracing::warn!(%host, error = %error_chain(&error), "a kdump message could not be taken down");

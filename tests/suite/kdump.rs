@@ -117,7 +117,10 @@ async fn a_host_that_writes_a_crash_dump_is_fenced_by_that_where_its_plan_counts
     stack.simulators.set_condition("h1", Condition::Running).unwrap();
     stack.observe().await;
     let back = stack.client.get("/hosts/h1").await.ok(200);
-    assert!(back["fencing_state"] == "FENCED" && !back["proof_ended"].is_null(), "{back}");
+    assert!(
+        back["fencing_state"] == "FENCED" && !back["proof_ended"].is_null(),
+        "{back}"
+    );
     stack.judge("h1").await;
     let operations = "/operations?host=h1&kind=fence";
     let is_done = |list: &Value| list["operations"][0]["status"] == "succeeded";

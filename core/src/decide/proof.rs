@@ -164,7 +164,10 @@ pub(super) fn collect(draft: &mut Draft) {
             add(draft, proof);
         }
     }
-    for proof in [by_self_fencing(draft), kdump_proof::won(draft)].into_iter().flatten() {
+    for proof in [by_self_fencing(draft), kdump_proof::won(draft)]
+        .into_iter()
+        .flatten()
+    {
         add(draft, proof);
     }
     settle(draft);

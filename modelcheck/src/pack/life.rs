@@ -1,8 +1,8 @@
 //! All of it.
 
 use ringfence_core::{
-    Claim, Dispatch, EngineTime, Finding, Host, HostState, Operation, Record, Report, SharedSuspensions, Suspension,
-    TaskResult, Timestamp,
+    Claim, Dispatch, EngineTime, Finding, Host, HostState, Operation, Record, Report, SharedSuspensions,
+    Suspension, TaskResult, Timestamp,
 };
 use ringfence_world::search::{Letter, Word};
 use ringfence_world::{Job, KdumpHeard, Leading, Process, World};

@@ -42,7 +42,11 @@ fn dumps() -> Configuration {
             (Pause, 3),
         ]),
         goals: vec![Fenced, OpenGate, ByKdump, ProofEnded],
-        ..of("dumps", "a host whose crash kernel says that it writes a dump", dumping())
+        ..of(
+            "dumps",
+            "a host whose crash kernel says that it writes a dump",
+            dumping(),
+        )
     }
 }
 

@@ -69,7 +69,8 @@ impl Listening {
 
     fn has_seen(&self, host: &str) -> bool {
         let seen = self.seen.lock();
-        seen.iter().any(|(from, is_dated)| *from == address(host) && *is_dated)
+        seen.iter()
+            .any(|(from, is_dated)| *from == address(host) && *is_dated)
     }
 }
 

@@ -196,7 +196,12 @@ impl Dumping {
         let Some(heard) = nth_last(&self.world.kdump_heard, ago) else {
             return;
         };
-        let at = self.world.kdump_heard.iter().position(|one| *one == heard).unwrap();
+        let at = self
+            .world
+            .kdump_heard
+            .iter()
+            .position(|one| *one == heard)
+            .unwrap();
         self.world.tell_kdump(at).unwrap();
         self.judge(Some(heard.sent_at));
     }
@@ -210,7 +215,9 @@ impl Dumping {
         if letter.report.alive_at().is_some() {
             let world = &mut self.world;
             world.told_boot = world.told_boot.max(letter.boot.unwrap_or_default());
-            world.told_alive_at = world.told_alive_at.max(letter.heard_at.unwrap_or(world.told_alive_at));
+            world.told_alive_at = world
+                .told_alive_at
+                .max(letter.heard_at.unwrap_or(world.told_alive_at));
         }
         drop(self.world.report(letter.report));
     }

@@ -2,6 +2,7 @@
 
 use ringfence_core::*;
 
+use super::on_nova::{automatic, on_nova};
 use super::{comes_back, lost_under};
 use ringfence_world::World;
 use ringfence_world::plans::*;
@@ -70,7 +71,10 @@ fn a_message_after_the_fence_has_begun_opens_the_gate_while_power_is_held_for_th
     assert!(world.gates().evacuate.allowed);
     assert!(world.sent.is_empty());
     let detail = world.state.operation.as_ref().unwrap().told();
-    assert!(detail.contains("power.off is held while the host writes a crash dump"), "{detail}");
+    assert!(
+        detail.contains("power.off is held while the host writes a crash dump"),
+        "{detail}"
+    );
     world.pass(30_000);
     world.expect(&["45.0 host.kdump_ended", "45.0 send 1 power.off bmc"]);
     world.work_off();
@@ -195,7 +199,10 @@ fn a_set_of_two_needs_both_and_a_message_says_no_more_than_its_set() {
     assert!(is_proven(&world) && !world.is_fenced());
     world.work_off();
     assert!(world.is_fenced());
-    assert_eq!(proven_movable(&world.state, world.now), Some(Movable::OnFencedStorage));
+    assert_eq!(
+        proven_movable(&world.state, world.now),
+        Some(Movable::OnFencedStorage)
+    );
 }
 
 #[test]
@@ -224,4 +231,30 @@ fn a_fence_that_a_safeguard_holds_is_not_proven_and_one_that_waits_for_a_message
     silent.pass(5_000);
     let status = silent.state.operation.as_ref().unwrap().status;
     assert_eq!(status, OperationStatus::NeedsOperator, "no dump has begun");
+}
+
+#[test]
+fn workloads_run_elsewhere_while_the_dump_is_written_and_power_is_held_for_it() {
+    let mut world = on_nova(counting(&[ProofKind::Kdump], power_plan()), 1, automatic());
+    world.state.policy.fencing = waits_for_dumps().fencing;
+    world.site.crash(false);
+    message(&mut world);
+    world.pass(5_000);
+    for _ in 0..3 {
+        world.pass(5_000);
+        message(&mut world);
+        world.work_off();
+    }
+    world.take_log();
+    world.pass(5_000);
+    world.work_off();
+    let is_power = |sent: &Dispatch| sent.job.kind() == FencingKind::PowerOff;
+    assert_eq!(world.cloud.started.len(), 1);
+    assert!(world.cloud.started[0].was_safe && !world.sent.iter().any(is_power));
+    assert!(world.state.operation.is_some(), "power is still to be taken");
+    world.pass(30_000);
+    assert!(world.sent.iter().any(is_power));
+    world.work_off();
+    assert_eq!(world.state.operation, None);
+    assert_eq!(world.violation, None);
 }
