@@ -100,7 +100,7 @@ async fn a_host_that_writes_a_crash_dump_is_fenced_by_that_where_its_plan_counts
     assert!(plan["warnings"].to_string().contains(warning), "{plan}");
     has_address(&stack).await;
     let explained = stack.client.get("/hosts/h1/explanation").await.ok(200);
-    let known = explained["sufficient_sets"].to_string();
+    let known = explained["fence"]["sufficient_sets"].to_string();
     assert!(known.contains("the host sends no kdump messages"), "{explained}");
 
     let sender = sends(&mut stack).await;
