@@ -29,8 +29,8 @@ pub use in_process::InProcessBus;
 pub use keys::{Key, Keys, MIN_KEY_BYTES};
 pub use limits::{DELIVERY_LIMIT, MAX_DEAD_LETTERS, MAX_OPEN_QUESTIONS, MAX_QUEUE_LENGTH};
 pub use message::{
-    CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, HeartbeatsRequest, KdumpReply,
-    KdumpRequest, Payload, QueryRequest, SurveyRequest, TaskMessage, ValidateRequest,
+    CheckRequest, ClaimReply, ClaimRequest, DeviceReply, DeviceRequest, HeartbeatsRequest, KdumpHeard,
+    KdumpReply, KdumpRequest, Payload, QueryRequest, SurveyRequest, TaskMessage, ValidateRequest,
 };
 pub use queue::{DEAD_LETTERS, Queue};
 pub use trace::Trace;

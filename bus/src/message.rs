@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ringfence_core::{
-    Answer, AttemptId, CephSurvey, Claim, FrozenMethod, Generation, Heartbeat, HostId, Job, Observation,
-    Outcome, Parameters, Problem, Question, Resource, SecretReference, TaskResult,
+    Answer, AttemptId, CephSurvey, Claim, EngineTime, FrozenMethod, Generation, Heartbeat, HostId, Job,
+    Observation, Outcome, Parameters, Problem, Question, Resource, SecretReference, TaskResult,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -233,11 +233,21 @@ pub enum KdumpRequest {
         /// Those that come after this one.
         after: Option<IpAddr>,
     },
-    /// From these addresses of hosts messages came.
+    /// From addresses of hosts messages came.
     Seen {
-        /// Each once.
-        addresses: Vec<IpAddr>,
+        /// Each address once.
+        messages: Vec<KdumpHeard>,
     },
+}
+
+/// A kdump message that a worker has heard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KdumpHeard {
+    /// Where it came from.
+    pub from: IpAddr,
+    /// A moment after which it was heard, counted on from what an engine has said; none if the worker knows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<EngineTime>,
 }
 
 impl Payload for KdumpRequest {
@@ -252,6 +262,8 @@ pub enum KdumpReply {
     Addresses {
         /// In order; none: there are no more.
         addresses: Vec<IpAddr>,
+        /// The time, so that the worker can say when it hears something.
+        time: EngineTime,
     },
     /// It was taken down.
     Taken,

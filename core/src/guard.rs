@@ -221,6 +221,20 @@ guards! {
     EndedConditionStopsIdleFence,
     /// A host that writes a crash dump keeps its power until a fence that was not asked for has waited for it.
     KdumpHoldsPower,
+    /// A kdump message proves what was so when it was sent, and not when it is told.
+    KdumpIsDated,
+    /// A moment of another clock, or from before the clock was set, does not tell when a kdump message was sent.
+    KdumpOfThisClock,
+    /// A kdump message from before a fence proves nothing of it.
+    KdumpSinceFence,
+    /// A kdump message from before a sign of life proves nothing.
+    KdumpSinceLife,
+    /// What may have started the host since a kdump message makes it prove nothing.
+    KdumpWaitsForUndoing,
+    /// A kdump message proves something of a host alone that is UNREACHABLE.
+    KdumpOfUnreachable,
+    /// What a kdump message proves counts only in a set that names it.
+    KdumpCountsInItsSet,
     /// A fence that was not asked for takes a permit of what is bounded.
     FenceTakesPermit,
     /// Where a segment bounds the moves of all its hosts, none begins before its turn.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AttemptId, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation, OperationId,
-    Opinions, Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
+    AttemptId, EngineTime, Finding, FrozenPlan, FrozenTask, Generation, HostId, Neighbourhood, Observation,
+    OperationId, Opinions, Outcome, Report, ReportedCondition, Resource, SufficientSet, TaskKind, Timestamp,
 };
 
 /// Who asks.
@@ -255,7 +255,10 @@ pub enum Input {
         at_most: u32,
     },
     /// A kdump message came from an address of the host.
-    KdumpMessage,
+    KdumpMessage {
+        /// A moment after which it was heard, as close as is known; without one it proves nothing.
+        heard_after: Option<EngineTime>,
+    },
     /// A worker asks whether it may act.
     Claim(Claim),
     /// The claim's device takes another command at the moment; the attempt waits.

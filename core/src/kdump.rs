@@ -8,7 +8,7 @@ use std::ops::Bound;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::{HostId, Parameters, Problems, Timestamp};
+use crate::{Host, HostId, Parameters, Problems, Timestamp};
 
 /// Where a host names its addresses among its parameters. No method has this name.
 pub const KDUMP: &str = "kdump";
@@ -17,7 +17,17 @@ const ADDRESSES: &str = "addresses";
 /// The most addresses of one host.
 const MAX_ADDRESSES: usize = 8;
 /// Seconds without a message after which a dump is over. (`fence_kdump_send` sends one every 10 s, oVirt every 5 s.)
-const OVER_AFTER_S: i64 = 30;
+pub(crate) const OVER_AFTER_S: u32 = 30;
+
+/// A moment by the clock of an engine, which a worker has counted on from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineTime {
+    /// The moment.
+    pub at: Timestamp,
+    /// When that clock had last been set, if it was: a moment from before tells nothing of one from after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_set_at: Option<Timestamp>,
+}
 
 /// A crash dump of a host, as its messages tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +53,13 @@ impl Kdump {
     /// When it is over, if no message comes any more.
     #[must_use]
     pub fn over_at(&self) -> Timestamp {
-        self.last_at + TimeDelta::seconds(OVER_AFTER_S)
+        self.last_at + TimeDelta::seconds(i64::from(OVER_AFTER_S))
+    }
+
+    /// Whether messages still come.
+    #[must_use]
+    pub fn is_on(&self, now: Timestamp) -> bool {
+        !self.is_over && self.over_at() > now
     }
 
     /// No moment lies after `now`.
@@ -87,6 +103,12 @@ impl KdumpAddresses {
         let found = self.0.range((from, Bound::Unbounded)).take(at_most);
         found.map(|(address, _)| *address).collect()
     }
+}
+
+/// Whether a host names an address from which its messages come.
+pub(crate) fn has_addresses(host: &Host) -> bool {
+    let given = host.parameters.get(KDUMP);
+    given.is_some_and(|given| read(given).is_ok_and(|all| !all.is_empty()))
 }
 
 /// What a host says under [`KDUMP`]: its addresses, with commas between them.

@@ -124,7 +124,7 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
-pub use kdump::{KDUMP, Kdump, KdumpAddresses};
+pub use kdump::{EngineTime, KDUMP, Kdump, KdumpAddresses};
 pub use label::{CONTROL_PLANE, Labels, MAX_LABELS, check_label_name, is_of_backend};
 pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
 pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, on};
-use crate::{Generation, HostState, Proof, ProofKind, Timestamp, gate::Gate, gates};
+use crate::{Generation, HostState, Proof, ProofKind, SufficientSet, Timestamp, gate::Gate, gates};
 
 /// Which workloads of a FENCED host may be started elsewhere, by what holds of it. A platform whose workloads may use other storage than that
 /// which was fenced heeds it.
@@ -29,7 +29,11 @@ pub fn proven_movable(state: &HostState, now: Timestamp) -> Option<Movable> {
     let counts = |proof: &&Proof| counts_at(proof, state) <= now || !on(Guard::LaterProofSettles);
     let standing = || fence.standing().filter(counts);
     let has = |kind: ProofKind| standing().any(|proof| proof.kind == kind);
-    let has_stopped = standing().any(|proof| proof.kind.says_stopped());
+    let named: SufficientSet = fence.holding_sets().flatten().copied().collect();
+    // A message that is not signed says no more than the plan lets it say.
+    let is_taken =
+        |kind| kind != ProofKind::Kdump || named.contains(&kind) || !on(Guard::KdumpCountsInItsSet);
+    let has_stopped = standing().any(|proof| proof.kind.says_stopped() && is_taken(proof.kind));
     Some(
         match (has(ProofKind::StorageFence), has(ProofKind::NetworkFence)) {
             _ if has_stopped => Movable::All,

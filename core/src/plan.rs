@@ -312,7 +312,12 @@ fn check_sets(drivers: &Catalogue, plan: &Plan, methods: &BTreeMap<String, Metho
     }
     let done = provable(drivers, plan, methods);
     let by_tasks = |kind: &ProofKind| done.contains(kind);
-    let by_itself = |kind: &ProofKind| matches!(kind, ProofKind::SelfFencing | ProofKind::Operator);
+    let by_itself = |kind: &ProofKind| {
+        matches!(
+            kind,
+            ProofKind::SelfFencing | ProofKind::Kdump | ProofKind::Operator
+        )
+    };
     let usable = |set: &SufficientSet| set.iter().all(|kind| by_tasks(kind) || by_itself(kind));
     let with_a_task = |set: &SufficientSet| usable(set) && set.iter().any(by_tasks);
     let only_by_itself = plan.sufficient_sets.iter().all(|set| set.iter().all(by_itself));
@@ -329,7 +334,7 @@ fn check_sets(drivers: &Catalogue, plan: &Plan, methods: &BTreeMap<String, Metho
             "sufficient_sets",
             format!(
                 "cannot be completed by what the plan does ({}), so that it could never prove a fence; add the missing tasks, or name a \
-                 set that these tasks complete, or only sets of self-fencing and operator{}",
+                 set that these tasks complete, or only sets of self-fencing, kdump and operator{}",
                 if words.is_empty() { "nothing".to_owned() } else { words.join(", ") },
                 hint(drivers, plan, methods)
             ),

@@ -22,6 +22,9 @@ pub enum ProofKind {
     /// The host was unreachable for so long that it has fenced itself.
     #[strum(serialize = "self-fencing")]
     SelfFencing,
+    /// The host's crash kernel has sent a message: the boot before it has ended.
+    #[strum(serialize = "kdump")]
+    Kdump,
     /// An authorised person said so.
     #[strum(serialize = "operator")]
     Operator,
@@ -34,7 +37,7 @@ words!(ProofKind);
 pub struct Proof {
     /// What was proven.
     pub kind: ProofKind,
-    /// By what: the methods' names, a person's name, or the segment's timeout.
+    /// By what: the methods' names, a person's name, the segment's timeout, or the host's crash kernel.
     pub source: String,
     /// When the engine learnt of it.
     pub observed_at: Timestamp,

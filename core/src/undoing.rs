@@ -6,6 +6,7 @@
 //! | `storage.fence` | `storage.unfence` | no: a cut stays a cut |
 //! | `network.fence` | `network.unfence` | no |
 //! | `self-fencing` | any releasing task | yes |
+//! | `kdump` | any releasing task | yes |
 //! | `operator` | any releasing task | yes |
 //!
 //! What a person does by hand belongs to a rejoin: that takes a generation of its own, and no fence of an older one opens a gate.
@@ -122,7 +123,7 @@ impl ProofKind {
     #[must_use]
     pub fn says_stopped(self) -> bool {
         match self {
-            Self::PowerOff | Self::SelfFencing | Self::Operator => true,
+            Self::PowerOff | Self::SelfFencing | Self::Kdump | Self::Operator => true,
             Self::StorageFence | Self::NetworkFence => false,
         }
     }
@@ -135,7 +136,7 @@ impl ProofKind {
                 Self::PowerOff => kind.resource() == Resource::Power,
                 Self::StorageFence => kind.resource() == Resource::Storage,
                 Self::NetworkFence => kind.resource() == Resource::Network,
-                Self::SelfFencing | Self::Operator => true,
+                Self::SelfFencing | Self::Kdump | Self::Operator => true,
             }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Catalogue, Host, KDUMP, Method, Plan, PlanScope, Problems, resolve};
+use crate::kdump::has_addresses;
+use crate::{Catalogue, Host, KDUMP, Method, Plan, PlanScope, Problems, ProofKind, resolve};
 
 /// Names that are told one by one.
 const TOLD: usize = 5;
@@ -28,7 +29,10 @@ pub fn host_warnings(
         None => warnings.push(
             "no plan is for the host: it cannot be fenced until there is one for it, for its type, or by default".to_owned(),
         ),
-        Some(plan) => warnings.extend(unresolved(drivers, plan, methods, host)),
+        Some(plan) => {
+            warnings.extend(unresolved(drivers, plan, methods, host));
+            warnings.extend(unheard(plan, host));
+        }
     }
     warnings
 }
@@ -53,14 +57,29 @@ pub fn plan_warnings(
     let own = hosts
         .iter()
         .filter(|host| plan_of(host, plans).is_some_and(|own| own.id == plan.id));
-    let broken = own.filter_map(|host| {
+    let broken = own.clone().filter_map(|host| {
         let problems = resolve(drivers, plan, methods, host).err()?;
         Some(format!(
             "it cannot be carried out for host {}: {problems}",
             host.name
         ))
     });
-    broken.take(TOLD).collect()
+    let unheard = own.filter_map(|host| unheard(plan, host));
+    broken.take(TOLD).chain(unheard.take(TOLD)).collect()
+}
+
+/// A proof that the plan counts and the host cannot give.
+fn unheard(plan: &Plan, host: &Host) -> Option<String> {
+    let is_named = plan
+        .sufficient_sets
+        .iter()
+        .any(|set| set.contains(&ProofKind::Kdump));
+    (is_named && !has_addresses(host)).then(|| {
+        format!(
+            "plan {} counts kdump, which host {} cannot prove: it names no address from which its messages come, in parameters.{KDUMP}",
+            plan.name, host.name
+        )
+    })
 }
 
 /// The plan that counts for a host.

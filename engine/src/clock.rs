@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use parking_lot::{Mutex, MutexGuard};
-use ringfence_core::{Timestamp, error_chain};
+use ringfence_core::{EngineTime, Timestamp, error_chain};
 use ringfence_db::{Database, DbError};
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +87,16 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         let now = self.lock().now();
         Timestamp::from_timestamp_micros(now.timestamp_micros()).unwrap_or(now)
+    }
+
+    /// The time, with when it was last set: what a worker counts on from.
+    #[must_use]
+    pub fn time(&self) -> EngineTime {
+        let inner = self.lock();
+        EngineTime {
+            at: inner.now(),
+            clock_set_at: inner.set_at,
+        }
     }
 
     /// Moves a clock that is moved by hand; the other is not touched.

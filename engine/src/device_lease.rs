@@ -27,7 +27,7 @@ pub(crate) fn claim_in(input: &Input) -> Option<&Claim> {
         | Input::Suspend { .. }
         | Input::Resume { .. }
         | Input::BeginMoves { .. }
-        | Input::KdumpMessage
+        | Input::KdumpMessage { .. }
         | Input::DeviceBusy(_)
         | Input::Result(_)
         | Input::Tick { .. } => None,

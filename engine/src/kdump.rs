@@ -1,12 +1,13 @@
 //! kdump messages that workers have heard: whose they are, and what follows.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
-use ringfence_bus::{Audience, BusError, Delivery, KdumpReply, KdumpRequest, Queue};
-use ringfence_core::{HostId, Input, KDUMP, KdumpAddresses, error_chain};
+use ringfence_bus::{Audience, BusError, Delivery, KdumpHeard, KdumpReply, KdumpRequest, Queue};
+use ringfence_core::{EngineTime, HostId, Input, KDUMP, KdumpAddresses, error_chain};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -70,26 +71,26 @@ async fn reply(engine: &Engine, request: KdumpRequest) -> Result<KdumpReply, Eng
     match request {
         KdumpRequest::Addresses { after } => Ok(KdumpReply::Addresses {
             addresses: known.after(after, AT_MOST),
+            time: engine.0.clock.time(),
         }),
-        KdumpRequest::Seen { addresses } => {
-            let mut hosts: Vec<HostId> = addresses
-                .iter()
-                .take(AT_MOST)
-                .filter_map(|at| known.host(*at))
-                .collect();
-            hosts.sort();
-            hosts.dedup();
+        KdumpRequest::Seen { messages } => {
+            let of_host = |heard: &KdumpHeard| Some((known.host(heard.from)?, heard.after));
+            let mut hosts: Vec<(HostId, Option<EngineTime>)> =
+                messages.iter().take(AT_MOST).filter_map(of_host).collect();
+            // Of the addresses of one host the one that was heard last.
+            hosts.sort_by_key(|(host, after)| (*host, Reverse(after.map(|after| after.at))));
+            hosts.dedup_by_key(|(host, _)| *host);
             stream::iter(hosts)
-                .for_each_concurrent(AT_ONCE, |host| take(engine, host))
+                .for_each_concurrent(AT_ONCE, |(host, after)| take(engine, host, after))
                 .await;
             Ok(KdumpReply::Taken)
         }
     }
 }
 
-async fn take(engine: &Engine, host: HostId) {
+async fn take(engine: &Engine, host: HostId, heard_after: Option<EngineTime>) {
     let by = Context::own(KDUMP);
-    match engine.apply(host, Input::KdumpMessage, &by).await {
+    match engine.apply(host, Input::KdumpMessage { heard_after }, &by).await {
         Ok(_) | Err(EngineError::NotFound { .. }) => {}
         Err(error) => {
             tracing::warn!(%host, error = %error_chain(&error), "a kdump message could not be taken down");

@@ -279,7 +279,7 @@ pub(crate) fn input_name(input: &Input) -> &'static str {
         Input::Suspend { .. } => "suspend",
         Input::Resume { .. } => "resume",
         Input::BeginMoves { .. } => "begin_moves",
-        Input::KdumpMessage => "kdump_message",
+        Input::KdumpMessage { .. } => "kdump_message",
         Input::Claim(_) => "claim",
         Input::DeviceBusy(_) => "device_busy",
         Input::Renew(_) => "renew",
@@ -314,7 +314,7 @@ fn named(input: &Input) -> (Option<OperationId>, bool) {
         | Input::Suspend { .. }
         | Input::Resume { .. }
         | Input::BeginMoves { .. }
-        | Input::KdumpMessage
+        | Input::KdumpMessage { .. }
         | Input::Tick { .. } => (None, false),
     }
 }

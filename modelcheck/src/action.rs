@@ -63,6 +63,16 @@ pub enum Action {
     Die,
     /// The kernel dies, and the host starts again.
     Reboot,
+    /// The machine starts again after its dump.
+    StartAgain,
+    /// The crash kernel sends a message.
+    Send,
+    /// A worker hears a message of a crash kernel.
+    HearMessage(u8),
+    /// An engine is told of one.
+    TellMessage(u8),
+    /// An engine is told of one, and will be told once more.
+    TellMessageTwice(u8),
     /// Another party switches the host on.
     Stranger,
     /// Another engine decides from here on, whose clock is so many milliseconds ahead.
@@ -109,6 +119,9 @@ impl Action {
             Self::Unseen => Chance::Unseen,
             Self::Die => Chance::Die,
             Self::Reboot => Chance::Reboot,
+            Self::StartAgain => Chance::StartAgain,
+            Self::Send => Chance::Send,
+            Self::TellMessageTwice(_) => Chance::Double,
             Self::Stranger => Chance::Stranger,
             Self::Engine(_) => Chance::Engine,
             Self::Clock(_) => Chance::Clock,
@@ -117,6 +130,8 @@ impl Action {
             Self::TakeOver => Chance::TakeOver,
             Self::FormerTells(_) | Self::FormerTakes | Self::FormerTicks => Chance::Former,
             Self::Hear(_)
+            | Self::HearMessage(_)
+            | Self::TellMessage(_)
             | Self::Read(_)
             | Self::Take(_)
             | Self::Command(_)

@@ -54,7 +54,7 @@ chances! {
     Tell,
     /// A source says what it sees, and is heard later.
     Post,
-    /// A result arrives, and will arrive once more.
+    /// A result arrives, and will arrive once more; or what is told of a crash kernel.
     Double,
     /// Time passes until something changes.
     Step,
@@ -66,6 +66,10 @@ chances! {
     Die,
     /// The kernel dies, and the host starts again.
     Reboot,
+    /// The machine starts again after its dump.
+    StartAgain,
+    /// The crash kernel sends a message.
+    Send,
     /// Another party switches the host on.
     Stranger,
     /// Another engine decides from here on, whose clock is ahead.

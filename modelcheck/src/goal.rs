@@ -33,6 +33,8 @@ goals! {
     ProofEnded,
     /// FENCED by the host's own watchdog alone.
     SelfFenced,
+    /// FENCED by a message of the host's crash kernel.
+    ByKdump,
     /// FENCED by a person's word.
     ByWord,
     /// The host is FENCED, and something of it runs.
@@ -82,6 +84,7 @@ impl Goal {
             Self::OpenGate => gates(&world.state, world.now).evacuate.allowed,
             Self::ProofEnded => fence.is_some_and(|fence| !fence.holds()),
             Self::SelfFenced => by_alone(ProofKind::SelfFencing),
+            Self::ByKdump => by_alone(ProofKind::Kdump),
             Self::ByWord => by_alone(ProofKind::Operator),
             Self::RunsFenced => fence.is_some() && world.site.running && world.site.machine == Machine::On,
             Self::Settling => fence.is_none() && live.is_some_and(|live| !live.proofs.is_empty()),

@@ -205,6 +205,19 @@ impl Life {
                 world.site.crash(action == Action::Reboot);
                 true
             }
+            Action::StartAgain => world.site.start_again(),
+            Action::Send => world.send_kdump(),
+            Action::HearMessage(at) => {
+                world.hear_kdump(place(at));
+                world.datagrams.remove(place(at));
+                true
+            }
+            Action::TellMessage(at) => {
+                let told = world.tell_kdump(place(at));
+                world.kdump_heard.remove(place(at));
+                told.is_ok()
+            }
+            Action::TellMessageTwice(at) => world.tell_kdump(place(at)).is_ok(),
             Action::Stranger => {
                 world.site.restore_power();
                 true
@@ -418,7 +431,9 @@ impl Life {
 
     fn nature(&self, actions: &mut Vec<Action>) {
         let something = self.until_something();
-        if self.is_due() {
+        // The agent of a host that starts after a dump asks before its workloads start.
+        let asks = self.configuration.chances.left(Chance::Send) > 0 && self.world.site.asks();
+        if self.is_due() || asks {
             actions.push(Action::Tick);
         } else if something.is_some() {
             actions.push(Action::Step);
@@ -431,11 +446,18 @@ impl Life {
             Action::Unseen,
             Action::Die,
             Action::Reboot,
+            Action::StartAgain,
+            Action::Send,
             Action::Stranger,
             Action::Cloud,
             Action::Forget,
             Action::TakeOver,
         ]);
+        let world = &self.world;
+        actions.extend((0..).zip(&world.datagrams).map(|(at, _)| Action::HearMessage(at)));
+        for (at, _) in (0..).zip(&world.kdump_heard) {
+            actions.extend([Action::TellMessage(at), Action::TellMessageTwice(at)]);
+        }
         self.former(actions);
         let other = if self.offset > TimeDelta::zero() {
             -APART_MS

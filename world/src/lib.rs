@@ -25,4 +25,4 @@ pub use cloud::Cloud;
 pub use feed::{Feed, Manner};
 pub use judge::Violation;
 pub use site::{Cause, Heard, Machine, Path, Site};
-pub use world::{Job, Leading, Moment, Process, World};
+pub use world::{Job, KdumpHeard, Leading, Moment, Process, World};

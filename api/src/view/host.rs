@@ -112,7 +112,7 @@ impl From<&Kdump> for KdumpView {
 pub(crate) struct ProofView {
     #[schema(example = "power.off")]
     pub kind: &'static str,
-    /// The methods, the person, or the segment's timeout.
+    /// The methods, the person, the segment's timeout, or the host's crash kernel.
     pub source: String,
     pub observed_at: DateTime<Utc>,
     pub operation_id: Uuid,

@@ -41,7 +41,7 @@ pub(crate) struct PlanBody {
     /// What is done, in order; none: the fence is done by hand and confirmed.
     #[serde(default)]
     pub stages: Vec<PlanStageView>,
-    /// power.off, storage.fence, network.fence, self-fencing, operator; the default sets if absent.
+    /// power.off, storage.fence, network.fence, self-fencing, kdump, operator; the default sets if absent.
     pub sufficient_sets: Option<Vec<Vec<String>>>,
 }
 

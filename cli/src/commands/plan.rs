@@ -104,7 +104,7 @@ fn kinds(plan: &Plan) -> Vec<&str> {
 fn sets(plan: &Plan) -> String {
     let tasks = kinds(plan);
     let is_in_reach = |kind: &String| {
-        tasks.contains(&kind.as_str()) || matches!(kind.as_str(), "self-fencing" | "operator")
+        tasks.contains(&kind.as_str()) || matches!(kind.as_str(), "self-fencing" | "kdump" | "operator")
     };
     plan.sufficient_sets
         .iter()

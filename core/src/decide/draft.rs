@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::platform::platform_of;
 use crate::{
-    AttemptStatus, Decision, Dispatch, Effect, Ended, Event, EventKind, FailureState, Generation,
+    AttemptStatus, Decision, Dispatch, Effect, Ended, EngineTime, Event, EventKind, FailureState, Generation,
     HostProblem, HostState, Note, Operation, OperationId, OperationKind, OperationStatus, Outcome, Reply,
     TaskStatus, Timestamp, Undoing, Work,
 };
@@ -16,6 +16,8 @@ pub(super) struct Draft {
     pub now: Timestamp,
     /// Moves whose turn it is among those of all hosts.
     pub turns: u32,
+    /// After which moment the kdump message was heard that has just come.
+    pub heard_after: Option<EngineTime>,
     superseded: Option<Operation>,
     effects: Vec<Effect>,
     wake_at: Option<Timestamp>,
@@ -47,6 +49,7 @@ impl Draft {
             state: state.clone(),
             now,
             turns: 0,
+            heard_after: None,
             superseded: None,
             effects: Vec::new(),
             wake_at: None,

@@ -3,14 +3,15 @@
 use serde_json::json;
 
 use crate::guard::{Guard, on};
-use crate::{Cause, EventKind, FencingKind, Kdump, Operation, Reply, TaskKind, Timestamp};
+use crate::{Cause, EngineTime, EventKind, FencingKind, Kdump, Operation, Reply, TaskKind, Timestamp};
 
 use super::Draft;
 use super::draft::after_s;
 
-/// A message came from an address of the host.
-pub(super) fn message(draft: &mut Draft) -> Reply {
+/// A message came from an address of the host. What it proves is seen when the fence goes on.
+pub(super) fn message(draft: &mut Draft, heard_after: Option<EngineTime>) -> Reply {
     let now = draft.now;
+    draft.heard_after = heard_after;
     let known = draft.state.host.kdump.as_ref();
     let is_new = known.is_none_or(|known| known.is_over);
     let since = known.map_or(now, |known| known.since);

@@ -17,6 +17,7 @@ mod failure_state;
 mod fence;
 mod held;
 mod kdump;
+mod kdump_proof;
 mod pause;
 mod power_last;
 mod progress;
@@ -173,7 +174,7 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             draft.turns = at_most;
             Reply::Done
         }
-        Input::KdumpMessage => kdump::message(draft),
+        Input::KdumpMessage { heard_after } => kdump::message(draft, heard_after),
         Input::Claim(claim) => claim::claim(draft, &claim)?,
         Input::DeviceBusy(claim) => claim::device_busy(draft, &claim)?,
         Input::Renew(claim) => claim::renew(draft, &claim)?,

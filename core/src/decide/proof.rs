@@ -13,7 +13,7 @@ use crate::{
 };
 
 use super::draft::after_s;
-use super::{Draft, fence, power_last};
+use super::{Draft, fence, kdump_proof, power_last};
 
 /// How often a task is begun again because the host was seen UP after the reading that had confirmed it.
 const MAX_CONTRADICTED: u32 = 3;
@@ -164,7 +164,10 @@ pub(super) fn collect(draft: &mut Draft) {
             add(draft, proof);
         }
     }
-    if let Some(proof) = by_self_fencing(draft) {
+    for proof in [by_self_fencing(draft), kdump_proof::won(draft)]
+        .into_iter()
+        .flatten()
+    {
         add(draft, proof);
     }
     settle(draft);
@@ -301,7 +304,7 @@ fn by_tasks(operation: &Operation, state: &HostState, kind: ProofKind, now: Time
 }
 
 /// Seconds that the segment gives a proof of this kind to settle.
-fn settle_s(operation: &Operation, kind: ProofKind) -> u32 {
+pub(super) fn settle_s(operation: &Operation, kind: ProofKind) -> u32 {
     if kind.says_stopped() {
         operation.policy.settle_s
     } else {

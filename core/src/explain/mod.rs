@@ -51,7 +51,7 @@ impl<'a> Explanation<'a> {
             seen: state.host.sources.seen(now),
             gates: gates(state, now),
             waits_for: live.map(Operation::told),
-            sets: prospect::sets(facts, &state.policy, &fence),
+            sets: prospect::sets(facts, state, &fence, now),
             fence,
             brake: StormBrake::new(state, facts.around.clone()),
             safeguards: rulings(

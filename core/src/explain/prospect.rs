@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::facts::{Facts, MethodFacts};
 use super::preview::FencePreview;
+use crate::kdump::has_addresses;
 use crate::{
-    CheckOutcome, FencingKind, LastCheck, ProofKind, ResolvedLevel, ResolvedMethod, ResolvedPlan,
-    ResolvedTask, SegmentPolicy, SufficientSet, Timestamp,
+    CheckOutcome, FencingKind, HostState, KDUMP, LastCheck, ProofKind, ResolvedLevel, ResolvedMethod,
+    ResolvedPlan, ResolvedTask, SufficientSet, Timestamp,
 };
 
 /// A sufficient set, as things are.
@@ -41,12 +42,18 @@ impl SetProspect {
     }
 }
 
-pub(super) fn sets(facts: &Facts, policy: &SegmentPolicy, fence: &FencePreview) -> Vec<SetProspect> {
+pub(super) fn sets(
+    facts: &Facts,
+    state: &HostState,
+    fence: &FencePreview,
+    now: Timestamp,
+) -> Vec<SetProspect> {
     let known = Known {
         plan: facts.plan.as_ref(),
         methods: &facts.methods,
-        policy,
+        state,
         fence,
+        now,
     };
     let of_set = |set: &SufficientSet| SetProspect {
         proofs: set.iter().map(|kind| known.prospect(*kind)).collect(),
@@ -57,17 +64,20 @@ pub(super) fn sets(facts: &Facts, policy: &SegmentPolicy, fence: &FencePreview) 
 struct Known<'a> {
     plan: Option<&'a ResolvedPlan>,
     methods: &'a BTreeMap<String, MethodFacts>,
-    policy: &'a SegmentPolicy,
+    state: &'a HostState,
     fence: &'a FencePreview,
+    now: Timestamp,
 }
 
 impl Known<'_> {
     fn prospect(&self, kind: ProofKind) -> ProofProspect {
         let due_at = match kind {
             ProofKind::SelfFencing => self.fence.self_fencing_due,
-            ProofKind::PowerOff | ProofKind::StorageFence | ProofKind::NetworkFence | ProofKind::Operator => {
-                None
-            }
+            ProofKind::PowerOff
+            | ProofKind::StorageFence
+            | ProofKind::NetworkFence
+            | ProofKind::Kdump
+            | ProofKind::Operator => None,
         };
         let hindrances = match kind {
             proven if self.fence.proven.contains(&proven) => Vec::new(),
@@ -75,6 +85,7 @@ impl Known<'_> {
             ProofKind::StorageFence => self.by_tasks(FencingKind::StorageFence),
             ProofKind::NetworkFence => self.by_tasks(FencingKind::NetworkFence),
             ProofKind::SelfFencing => self.by_watchdog().into_iter().collect(),
+            ProofKind::Kdump => self.by_crash_kernel().into_iter().collect(),
             ProofKind::Operator => Vec::new(),
         };
         ProofProspect {
@@ -121,8 +132,17 @@ impl Known<'_> {
         level.methods.iter().flat_map(of_method).collect()
     }
 
+    fn by_crash_kernel(&self) -> Option<String> {
+        let host = &self.state.host;
+        if !has_addresses(host) {
+            return Some(format!("the host names no address under parameters.{KDUMP}"));
+        }
+        let is_on = host.kdump.as_ref().is_some_and(|dump| dump.is_on(self.now));
+        (!is_on).then(|| "the host sends no kdump messages".to_owned())
+    }
+
     fn by_watchdog(&self) -> Option<String> {
-        if self.policy.self_fencing_timeout_s.is_none() {
+        if self.state.policy.self_fencing_timeout_s.is_none() {
             return Some("the segment has no self_fencing_timeout_s".to_owned());
         }
         self.fence.self_fencing_due.is_none().then(|| {

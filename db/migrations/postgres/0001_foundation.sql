@@ -192,7 +192,7 @@ CREATE INDEX operations_live_by_created_at ON operations (created_at, id)
 CREATE TABLE proofs (
     host_id uuid NOT NULL,
     generation bigint NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'operator')),
+    kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'kdump', 'operator')),
     operation_id uuid NOT NULL,
     source text NOT NULL,
     observed_at timestamptz NOT NULL,

@@ -210,7 +210,7 @@ CREATE INDEX operations_live_by_created_at ON operations (created_at, id)
 CREATE TABLE proofs (
     host_id text NOT NULL,
     generation integer NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'operator')),
+    kind text NOT NULL CHECK (kind IN ('power.off', 'storage.fence', 'network.fence', 'self-fencing', 'kdump', 'operator')),
     operation_id text NOT NULL,
     source text NOT NULL,
     observed_at integer NOT NULL,

@@ -29,6 +29,7 @@ fn evacuation(host: &Host) -> Operation {
         cut_off_by: Vec::new(),
         given_up: None,
         only_look: false,
+        disruption_budgets: false,
     };
     let stage = Stage {
         delay_s: 0,

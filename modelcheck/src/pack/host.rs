@@ -31,8 +31,7 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         flapping: _,
         alarms: _,
         braked_at: _,
-        // No world sends its messages.
-        kdump: _,
+        kdump,
         // What all others are seen from.
         generation,
         fence,
@@ -68,6 +67,16 @@ pub(super) fn host(p: &mut Packer, host: &Host) {
         p.some(Some(*created_at).filter(|at| p.is_recent(*at)), Packer::at);
     }
     p.some(*last_off_at, Packer::at);
+    p.some(kdump.as_ref(), |p, kdump| {
+        let Kdump {
+            since,
+            last_at,
+            is_over,
+        } = kdump;
+        p.at(*since);
+        p.at(*last_at);
+        p.flag(*is_over);
+    });
     p.list(fencing.iter(), self::fencing);
     p.some(*marked_down_by, Packer::attempt);
     p.list(in_flight.iter(), self::in_flight);

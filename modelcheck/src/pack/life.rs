@@ -1,11 +1,11 @@
 //! All of it.
 
 use ringfence_core::{
-    Claim, Dispatch, Finding, Host, HostState, Operation, Record, Report, SharedSuspensions, Suspension,
-    TaskResult, Timestamp,
+    Claim, Dispatch, EngineTime, Finding, Host, HostState, Operation, Record, Report, SharedSuspensions,
+    Suspension, TaskResult, Timestamp,
 };
 use ringfence_world::search::{Letter, Word};
-use ringfence_world::{Job, Leading, Process, World};
+use ringfence_world::{Job, KdumpHeard, Leading, Process, World};
 
 use super::packer::{Matters, may_be_after};
 use super::{Packer, host, operation, site};
@@ -64,18 +64,19 @@ fn packer(life: &Life) -> Packer {
     let setting = &life.configuration.setting;
     let chances = &life.configuration.chances;
     let may = |chance| chances.left(chance) > 0;
+    let world = &life.world;
     // A record has when it was written, and what is of no account otherwise.
     let forgets = may(Chance::Forget) || may(Chance::TakeOver);
     let matters = Matters {
         clocks: may(Chance::Clock) || may(Chance::Engine) || forgets,
-        watchdog: setting.policy.self_fencing_timeout_s.is_some(),
+        watchdog: world.site.asks_first,
+        kdump: may(Chance::Send),
         automatic: setting.policy.fencing.automatic || forgets,
         words: [Chance::Say, Chance::Lie, Chance::SayLate, Chance::Write]
             .into_iter()
             .any(may),
         dates: setting.sources.iter().any(|source| source.dates_boots),
     };
-    let world = &life.world;
     Packer::new(world.now, world.real, world.state.host.generation, matters)
 }
 
@@ -125,6 +126,8 @@ fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {
         sent,
         jobs,
         results,
+        datagrams,
+        kdump_heard,
         site,
         cloud,
         trace: _,
@@ -156,6 +159,8 @@ fn world(p: &mut Packer, world: &World, acted: &[uuid::Uuid]) {
         job(p, one, acted.contains(&one.claim.claim_id))
     });
     p.list(results.iter(), result);
+    p.list(datagrams.iter(), |p, sent_at| p.really(*sent_at));
+    p.list(kdump_heard.iter(), heard);
     self::site::site(p, site, *told_alive_at);
     self::site::cloud(p, cloud);
     p.some(*violation, |p, violation| p.byte(violation as u8));
@@ -271,6 +276,16 @@ fn result(p: &mut Packer, result: &TaskResult) {
             p.flag(report.unanswered);
         }
     });
+}
+
+fn heard(p: &mut Packer, heard: &KdumpHeard) {
+    let KdumpHeard {
+        after: EngineTime { at, clock_set_at },
+        // What no worker knows.
+        sent_at: _,
+    } = heard;
+    p.at(*at);
+    p.some(*clock_set_at, Packer::at);
 }
 
 fn word(p: &mut Packer, word: &Word, host: &Host) {

@@ -30,7 +30,7 @@ pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFl
         // Attempts are told apart by the order in which they come up.
         last_attempt: _,
         revision: _,
-        created_at: _,
+        created_at,
         updated_at: _,
         finished_at: _,
     } = operation;
@@ -43,6 +43,7 @@ pub(super) fn operation(p: &mut Packer, operation: &Operation, in_flight: &[InFl
     p.some(paused.as_ref().map(|paused| paused.since), Packer::at);
     p.number(u64::from(*restarts_left));
     p.some(*restart_at, Packer::at);
+    p.some(Some(*created_at).filter(|_| p.matters.kdump), Packer::at);
 }
 
 fn work(p: &mut Packer, work: &Work) {

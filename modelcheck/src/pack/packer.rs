@@ -12,8 +12,10 @@ const CLOCKS_APART: TimeDelta = TimeDelta::seconds(1);
 pub(crate) struct Matters {
     /// The clock may be set, or other engines decide.
     pub clocks: bool,
-    /// The host fences itself.
+    /// The host fences itself, or its workloads do not start with its boot.
     pub watchdog: bool,
+    /// The host says that it writes a dump.
+    pub kdump: bool,
     /// Hosts are fenced without being asked.
     pub automatic: bool,
     /// Persons say what they did.

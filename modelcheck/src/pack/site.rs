@@ -14,6 +14,7 @@ pub(super) fn site(p: &mut Packer, site: &Site, told_alive_at: Timestamp) {
         paths: _,
         sets: _,
         watchdog_s: _,
+        asks_first: _,
         watchdog_early: _,
         watchdog_resets: _,
         plugged,

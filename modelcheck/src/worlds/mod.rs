@@ -3,6 +3,7 @@
 mod big;
 mod boots;
 mod clocks;
+mod dumps;
 mod parts;
 mod persons;
 mod power;
@@ -27,6 +28,7 @@ pub fn small() -> Vec<Configuration> {
         boots::all(),
         persons::all(),
         clocks::all(),
+        dumps::all(),
         workloads::all(),
         records::all(),
     ];

@@ -2,16 +2,23 @@
 //!
 //! Everything else is dropped here and counted: it reaches neither an engine nor a log. What is kept is bounded by the addresses that
 //! hosts have.
+//!
+//! An engine has to know when a message was heard, and clocks of workers count for nothing. So engines say the time with the addresses, and the worker
+//! counts on from that with its monotonic clock. What it reads from the socket may have lain there while the worker was halted: a message was heard
+//! after the moment at which the socket was last seen empty, and nothing more is known of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use parking_lot::Mutex;
-use ringfence_bus::{Audience, BusError, KdumpReply, KdumpRequest, Queue};
+use ringfence_bus::{Audience, BusError, KdumpHeard, KdumpReply, KdumpRequest, Queue};
+use ringfence_core::EngineTime;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
 use super::metrics::Metrics;
@@ -26,6 +33,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two questions for the addresses of hosts; the first ones are asked for at shorter intervals.
 const ASK_EVERY: Duration = Duration::from_secs(15);
 const ASK_FIRST: Duration = Duration::from_secs(1);
+/// The socket is looked at so often, whether something has come or not.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// For how long the time is counted on without an engine: clocks run apart.
+const TIME_KNOWN_FOR: Duration = Duration::from_secs(60);
 /// Between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(250);
 /// Messages of one address that come closer together than this are told as one.
@@ -40,8 +51,12 @@ const MAX_ADDRESSES: usize = 160_000;
 struct Heard {
     /// When a message of each was last taken.
     known: BTreeMap<IpAddr, Option<Instant>>,
-    /// From these a message came that no engine was told of.
-    untold: BTreeSet<IpAddr>,
+    /// From these a message came that no engine was told of; after which moment the last one was heard.
+    untold: BTreeMap<IpAddr, Option<EngineTime>>,
+    /// The time that an engine has said, and when that had come here.
+    time: Option<(EngineTime, Instant)>,
+    /// When the socket was last seen empty.
+    empty_at: Option<Instant>,
 }
 
 /// A bound socket.
@@ -66,27 +81,43 @@ impl Listener {
 
     /// Takes messages until the worker is stopped.
     pub async fn run(self, context: Arc<Context>) {
-        let socket = match tokio::net::UdpSocket::from_std(self.socket) {
-            Ok(socket) => socket,
-            Err(error) => return tracing::error!(%error, "kdump messages cannot be listened for"),
+        let peeked = self.socket.try_clone();
+        let (socket, peeked) = match (tokio::net::UdpSocket::from_std(self.socket), peeked) {
+            (Ok(socket), Ok(peeked)) => (socket, peeked),
+            (Err(error), _) | (_, Err(error)) => {
+                return tracing::error!(%error, "kdump messages cannot be listened for");
+            }
         };
         tracing::info!(address = %self.address, "listening for kdump messages");
         let heard = Mutex::new(Heard::default());
         let news = Notify::new();
         tokio::select! {
             () = context.stop.cancelled() => {}
-            () = listen(&socket, &context.metrics, &heard, &news) => {}
+            () = listen(&socket, &peeked, &context.metrics, &heard, &news) => {}
             () = follow_addresses(&context, &heard) => {}
             () = report(&context, &heard, &news) => {}
         }
     }
 }
 
-async fn listen(socket: &tokio::net::UdpSocket, metrics: &Metrics, heard: &Mutex<Heard>, news: &Notify) {
+/// `peeked` is the socket once more.
+async fn listen(
+    socket: &tokio::net::UdpSocket,
+    peeked: &UdpSocket,
+    metrics: &Metrics,
+    heard: &Mutex<Heard>,
+    news: &Notify,
+) {
     // One byte more than a message has shows what is longer.
     let mut buffer = [0; MESSAGE_BYTES + 1];
     loop {
-        let Ok((bytes, from)) = socket.recv_from(&mut buffer).await else {
+        if let Some(empty_at) = seen_empty(peeked) {
+            heard.lock().empty_at = Some(empty_at);
+        }
+        let Ok(read) = timeout(LOOK_EVERY, socket.recv_from(&mut buffer)).await else {
+            continue;
+        };
+        let Ok((bytes, from)) = read else {
             // An error of one datagram, such as an answer that its sender is not there.
             sleep(Duration::from_millis(10)).await;
             continue;
@@ -102,6 +133,15 @@ async fn listen(socket: &tokio::net::UdpSocket, metrics: &Metrics, heard: &Mutex
     }
 }
 
+/// When nothing lay in the socket, if that is so now. The system is asked, since the runtime may not know yet of what has come.
+fn seen_empty(socket: &UdpSocket) -> Option<Instant> {
+    // Before the look: this process may be halted after it.
+    let looked_at = Instant::now();
+    let looked = socket.peek_from(&mut [0]);
+    let is_empty = looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    is_empty.then_some(looked_at)
+}
+
 fn is_message(datagram: &[u8]) -> bool {
     let words = [MAGIC, VERSION];
     let little: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -115,23 +155,41 @@ impl Heard {
         let Some(last) = self.known.get_mut(&address) else {
             return false;
         };
-        if last.is_none_or(|last| now.saturating_duration_since(last) >= TOLD_AS_ONE) {
+        let is_due = last.is_none_or(|last| now.saturating_duration_since(last) >= TOLD_AS_ONE);
+        if is_due {
             *last = Some(now);
-            self.untold.insert(address);
+        }
+        if is_due || self.untold.contains_key(&address) {
+            let after = self.after(now);
+            self.untold.insert(address, after);
         }
         true
     }
 
-    fn take(&mut self) -> Vec<IpAddr> {
-        let more = self.untold.iter().nth(REPORTED).copied();
+    /// After which moment that was heard which is read now, by the clock of an engine.
+    fn after(&self, now: Instant) -> Option<EngineTime> {
+        let ((time, came_at), empty_at) = (self.time?, self.empty_at?);
+        let since = now.saturating_duration_since(came_at);
+        let later = TimeDelta::from_std(empty_at.saturating_duration_since(came_at)).ok()?;
+        let earlier = TimeDelta::from_std(came_at.saturating_duration_since(empty_at)).ok()?;
+        (since < TIME_KNOWN_FOR).then(|| EngineTime {
+            at: time.at + later - earlier,
+            ..time
+        })
+    }
+
+    fn take(&mut self) -> Vec<KdumpHeard> {
+        let more = self.untold.keys().nth(REPORTED).copied();
         let more = more.map(|address| self.untold.split_off(&address));
         std::mem::replace(&mut self.untold, more.unwrap_or_default())
             .into_iter()
+            .map(|(from, after)| KdumpHeard { from, after })
             .collect()
     }
 
     /// What was heard from those that are still there is kept.
-    fn replace(&mut self, addresses: Vec<IpAddr>) {
+    fn follow(&mut self, addresses: Vec<IpAddr>, time: Option<(EngineTime, Instant)>) {
+        self.time = time;
         let was = std::mem::take(&mut self.known);
         let last = |address| was.get(address).copied().flatten();
         self.known = addresses
@@ -145,8 +203,8 @@ impl Heard {
 async fn follow_addresses(context: &Context, heard: &Mutex<Heard>) {
     loop {
         match addresses(context).await {
-            Ok(addresses) => {
-                heard.lock().replace(addresses);
+            Ok((addresses, time)) => {
+                heard.lock().follow(addresses, time);
                 sleep(ASK_EVERY).await;
             }
             Err(error) => {
@@ -157,16 +215,17 @@ async fn follow_addresses(context: &Context, heard: &Mutex<Heard>) {
     }
 }
 
-async fn addresses(context: &Context) -> Result<Vec<IpAddr>, BusError> {
+/// All addresses, and the time of the last answer with when it had come.
+async fn addresses(context: &Context) -> Result<(Vec<IpAddr>, Option<(EngineTime, Instant)>), BusError> {
     let mut all = Vec::new();
     loop {
         let after = all.last().copied();
-        let more = match ask(context, &KdumpRequest::Addresses { after }).await? {
-            KdumpReply::Addresses { addresses } => addresses,
-            KdumpReply::Taken => Vec::new(),
+        let (more, time) = match ask(context, &KdumpRequest::Addresses { after }).await? {
+            KdumpReply::Addresses { addresses, time } => (addresses, Some((time, Instant::now()))),
+            KdumpReply::Taken => (Vec::new(), None),
         };
         if more.is_empty() || all.len() + more.len() > MAX_ADDRESSES {
-            return Ok(all);
+            return Ok((all, time));
         }
         all.extend(more);
     }
@@ -179,11 +238,11 @@ async fn report(context: &Context, heard: &Mutex<Heard>, news: &Notify) {
         news.notified().await;
         sleep(REPORT_EVERY).await;
         loop {
-            let addresses = heard.lock().take();
-            if addresses.is_empty() {
+            let messages = heard.lock().take();
+            if messages.is_empty() {
                 break;
             }
-            if let Err(error) = ask(context, &KdumpRequest::Seen { addresses }).await {
+            if let Err(error) = ask(context, &KdumpRequest::Seen { messages }).await {
                 Metrics::count(&context.metrics.kdump_untold);
                 tracing::debug!(%error, "no engine has taken down kdump messages");
             }
@@ -227,13 +286,45 @@ mod tests {
         let mut heard = Heard::default();
         let now = Instant::now();
         assert!(!heard.hear(address, now), "no host has it");
-        heard.replace(vec![address]);
+        heard.follow(vec![address], None);
         assert!(heard.hear(address, now) && heard.hear(address, now));
-        assert_eq!(heard.take(), [address]);
-        heard.replace(vec![address]);
+        let from = |told: Vec<KdumpHeard>| told.into_iter().map(|heard| heard.from).collect::<Vec<_>>();
+        assert_eq!(from(heard.take()), [address]);
+        heard.follow(vec![address], None);
         assert!(heard.hear(address, now));
         assert!(heard.take().is_empty(), "it was told just now");
         assert!(heard.hear(address, now + TOLD_AS_ONE));
-        assert_eq!(heard.take(), [address]);
+        assert_eq!(from(heard.take()), [address]);
+    }
+
+    #[test]
+    fn a_message_was_heard_after_the_socket_was_last_seen_empty_by_the_time_that_an_engine_has_said() {
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        let noon: chrono::DateTime<chrono::Utc> = "2030-01-01T12:00:00Z".parse().unwrap();
+        let time = EngineTime {
+            at: noon,
+            clock_set_at: Some(noon),
+        };
+        let s = Duration::from_secs;
+        let mut heard = Heard::default();
+        heard.follow(vec![address], None);
+        let start = Instant::now() + s(100);
+        let mut after = |time, empty_at, now| {
+            heard.time = time;
+            heard.empty_at = empty_at;
+            heard.hear(address, now);
+            heard.take()[0].after
+        };
+        let said = Some((time, start));
+        assert_eq!(after(None, Some(start), start), None);
+        assert_eq!(after(said, None, start + s(10)), None);
+        // It may have lain there since then, however late it is read.
+        let lain = after(said, Some(start + s(2)), start + s(50)).unwrap();
+        assert_eq!(lain.at, noon + TimeDelta::seconds(2));
+        assert_eq!(lain.clock_set_at, Some(noon));
+        let before = after(said, Some(start - s(30)), start + s(55)).unwrap();
+        assert_eq!(before.at, noon - TimeDelta::seconds(30));
+        // The worker's clock has run on by itself for too long.
+        assert_eq!(after(said, Some(start + s(60)), start + s(61)), None);
     }
 }

@@ -2,9 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::time::Instant;
 
+use chrono::TimeDelta;
 use parking_lot::Mutex;
 use ringfence_bus::{Audience, Bus, InProcessBus, KdumpReply, KdumpRequest, Queue};
+use ringfence_core::{EngineTime, Timestamp};
 use ringfence_lab::KdumpSender;
 use ringfence_workers::{Drivers, Worker, WorkerConfig, WorkerHandle};
 use uuid::Uuid;
@@ -21,17 +24,20 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
+/// From where messages came, and whether each says when it was heard.
+type Seen = Arc<Mutex<Vec<(IpAddr, bool)>>>;
+
 /// An engine that knows the hosts, and a worker that listens.
 struct Listening {
     worker: WorkerHandle,
-    seen: Arc<Mutex<Vec<IpAddr>>>,
+    seen: Seen,
     at: SocketAddr,
 }
 
 impl Listening {
     async fn start() -> Self {
         let bus = InProcessBus::new();
-        let seen = Arc::<Mutex<Vec<IpAddr>>>::default();
+        let seen = Seen::default();
         tokio::spawn(answer(bus.clone(), Arc::clone(&seen)));
         until(|| bus.began().is_some()).await;
         let config = WorkerConfig {
@@ -62,12 +68,16 @@ impl Listening {
     }
 
     fn has_seen(&self, host: &str) -> bool {
-        self.seen.lock().contains(&address(host))
+        let seen = self.seen.lock();
+        seen.iter()
+            .any(|(from, is_dated)| *from == address(host) && *is_dated)
     }
 }
 
 /// The engine's side. Each answer names one address, so that a worker has to ask for more.
-async fn answer(bus: InProcessBus, seen: Arc<Mutex<Vec<IpAddr>>>) {
+async fn answer(bus: InProcessBus, seen: Seen) {
+    let (start, began_at) = (Timestamp::UNIX_EPOCH, Instant::now());
+    let now = || start + TimeDelta::from_std(began_at.elapsed()).unwrap();
     let mut asked = bus.consume(&Queue::Kdump, 10).await.unwrap();
     while let Some(delivery) = asked.recv().await {
         let keys = keys(1);
@@ -80,10 +90,18 @@ async fn answer(bus: InProcessBus, seen: Arc<Mutex<Vec<IpAddr>>>) {
                 let next = HOSTS.map(address).into_iter().find(later);
                 KdumpReply::Addresses {
                     addresses: next.into_iter().collect(),
+                    time: EngineTime {
+                        at: now(),
+                        clock_set_at: None,
+                    },
                 }
             }
-            KdumpRequest::Seen { addresses } => {
-                seen.lock().extend(addresses);
+            KdumpRequest::Seen { messages } => {
+                let dated = |after: EngineTime| after.at >= start && after.at < now();
+                let told = messages
+                    .into_iter()
+                    .map(|heard| (heard.from, heard.after.is_some_and(dated)));
+                seen.lock().extend(told);
                 KdumpReply::Taken
             }
         };
@@ -144,7 +162,7 @@ async fn thousands_of_messages_from_elsewhere_reach_no_engine_and_hide_no_host()
     );
     let told = listening.seen.lock()[told_before..].to_vec();
     assert!(
-        told.iter().all(|from| *from == address("127.0.0.1")) && told.len() <= 2,
+        told.iter().all(|(from, _)| *from == address("127.0.0.1")) && told.len() <= 2,
         "{told:?}"
     );
 }

@@ -19,6 +19,15 @@ impl Site {
         }
     }
 
+    /// The dump is written, or was given up: the machine starts again by itself. `false` if it writes none.
+    pub fn start_again(&mut self) -> bool {
+        let is_it = self.machine == Machine::Crashed;
+        if is_it {
+            self.start(Cause::Itself);
+        }
+        is_it
+    }
+
     /// The machine stands still, or goes on.
     pub fn freeze(&mut self, frozen: bool) {
         match (self.machine, frozen) {
@@ -50,18 +59,18 @@ impl Site {
         self.start_workloads();
     }
 
-    /// Workloads start by themselves with every boot, unless the host fences itself: then its agent asks first.
+    /// Workloads start by themselves with every boot, unless its agent asks first.
     pub(super) fn start_workloads(&mut self) {
-        if self.machine == Machine::On && self.watchdog_s.is_none() {
+        if self.machine == Machine::On && !self.asks_first {
             self.running = true;
         }
     }
 
-    /// Whether the agent of a host that fences itself asks whether it may start its workloads.
+    /// Whether the agent of a host asks now whether it may start its workloads.
     #[must_use]
     pub fn asks(&self) -> bool {
         let is_idle = self.machine == Machine::On && !self.running;
-        self.watchdog_s.is_some() && is_idle && self.alone_since.is_none()
+        self.asks_first && is_idle && self.alone_since.is_none()
     }
 
     /// The agent was told that it may.
@@ -102,7 +111,7 @@ impl Site {
 
     /// Workloads that start by themselves are on their way.
     pub(super) fn will_run(&self) -> bool {
-        matches!(self.machine, Machine::Booting(_)) && self.watchdog_s.is_none()
+        matches!(self.machine, Machine::Booting(_)) && !self.asks_first
     }
 
     /// A host that is said to be UP is: a story that says so has pressed its button.

@@ -31,7 +31,7 @@ pub enum Machine {
     Booting(Timestamp),
     /// It runs.
     On,
-    /// Its kernel has died: it neither runs anything nor answers.
+    /// Its kernel has died: it neither runs anything nor answers. Its crash kernel may say so.
     Crashed,
     /// It stands still, and knows nothing of it.
     Frozen,
@@ -72,6 +72,8 @@ pub struct Site {
     pub sets: Vec<SufficientSet>,
     /// After how many seconds alone the host fences itself.
     pub watchdog_s: Option<u32>,
+    /// Its workloads start once its agent has asked, and not with its boot: where its watchdog resets it, or it starts again after a dump.
+    pub asks_first: bool,
     /// By how much its watchdog strikes earlier than that.
     pub watchdog_early: TimeDelta,
     /// It resets the host, which boots again; otherwise it switches the host off.
@@ -122,6 +124,10 @@ pub struct Site {
     pub at: Timestamp,
 }
 
+fn is_by_kdump(set: &SufficientSet) -> bool {
+    set.contains(&ProofKind::Kdump)
+}
+
 impl Site {
     /// A host that runs, with the devices of a plan.
     #[must_use]
@@ -145,6 +151,7 @@ impl Site {
             paths,
             sets: plan.sufficient_sets.clone(),
             watchdog_s,
+            asks_first: watchdog_s.is_some() || plan.sufficient_sets.iter().any(is_by_kdump),
             watchdog_early: TimeDelta::zero(),
             watchdog_resets: false,
             plugged: true,
@@ -267,7 +274,9 @@ impl Site {
     pub fn holds(&self, kind: ProofKind) -> bool {
         let has_stopped = !self.running && !self.will_run() && self.landing_until.is_none();
         match kind {
-            ProofKind::PowerOff | ProofKind::SelfFencing | ProofKind::Operator => has_stopped,
+            ProofKind::PowerOff | ProofKind::SelfFencing | ProofKind::Kdump | ProofKind::Operator => {
+                has_stopped
+            }
             ProofKind::StorageFence => {
                 has_stopped || (self.is_cut(Resource::Storage) && self.landing_until.is_none())
             }

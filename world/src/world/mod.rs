@@ -1,6 +1,7 @@
 //! A small deterministic world around `decide`: time, messages under way, workers, devices, and a record of all of it.
 
 mod asked;
+mod dumping;
 mod forgetting;
 mod leading;
 mod time;
@@ -17,6 +18,7 @@ use crate::judge::{self, Violation};
 use crate::plans::{self, start};
 use crate::site::Site;
 use crate::told::line;
+pub use dumping::KdumpHeard;
 pub use leading::{Leading, Process};
 
 /// One question to `decide` and its answer.
@@ -56,6 +58,10 @@ pub struct World {
     pub jobs: Vec<Job>,
     /// Messages from workers; they stay too.
     pub results: Vec<TaskResult>,
+    /// kdump messages on their way to a worker: when each was sent, by the clock that is never set.
+    pub datagrams: Vec<Timestamp>,
+    /// What workers say of kdump messages that they have heard; each may arrive any number of times.
+    pub kdump_heard: Vec<KdumpHeard>,
     pub site: Site,
     pub cloud: Cloud,
     pub trace: Vec<Moment>,
@@ -105,6 +111,8 @@ impl World {
             sent: Vec::new(),
             jobs: Vec::new(),
             results: Vec::new(),
+            datagrams: Vec::new(),
+            kdump_heard: Vec::new(),
             trace: Vec::new(),
             log: Vec::new(),
             restarts: true,
@@ -169,8 +177,8 @@ impl World {
         judge::now(self);
     }
 
-    /// The agent of a host that fences itself says that it lives, and asks whether it may start its workloads: in this order, so that
-    /// no proof of its silence can stand against what it starts.
+    /// The agent of a host that asks first says that it lives, and asks whether it may start its workloads: in this order, so that
+    /// no proof that it had stopped can stand against what it starts.
     fn agent_asks(&mut self) {
         if !self.site.asks() {
             return;

@@ -4,7 +4,7 @@ use super::stages::{Stages, run_beside, run_next_stage};
 use super::{needs_operator, set_detail};
 use crate::decide::draft::after_ms;
 use crate::decide::fence::isolates;
-use crate::decide::{AUTO_FENCE_AGAIN_MS, Draft, held, proof};
+use crate::decide::{AUTO_FENCE_AGAIN_MS, Draft, held, kdump_proof, proof};
 use crate::guard::{Guard, on};
 use crate::{Awaits, Operation, OperationStatus, TaskStatus, Work};
 
@@ -78,7 +78,7 @@ fn tell_backend(draft: &mut Draft) -> bool {
     run_beside(draft, |_, stage| stage.awaits == Some(Awaits::Fenced))
 }
 
-/// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it.
+/// Nothing is left to do and nothing is proven: the host's own watchdog may still prove it, or its crash kernel.
 fn wait_or_ask(draft: &mut Draft) {
     let Some(operation) = draft.live() else { return };
     if let Some(at) = proof::settles_at(draft) {
@@ -109,6 +109,13 @@ fn wait_or_ask(draft: &mut Draft) {
         return set_detail(
             draft,
             format!("waiting for a report of silence after {due}, the self-fencing timeout"),
+        );
+    }
+    if let Some(until) = kdump_proof::awaited_until(draft) {
+        draft.wake(until);
+        return set_detail(
+            draft,
+            "waiting for a kdump message that the host sends after the fence has begun".to_owned(),
         );
     }
     let failed: Vec<_> = operation

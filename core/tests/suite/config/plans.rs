@@ -218,3 +218,25 @@ fn a_plan_that_rests_on_untrusted_methods_is_refused() {
     ]]);
     assert_eq!(validate_plan(&drivers(), &beside_power, &methods), Ok(()));
 }
+
+#[test]
+fn a_plan_that_counts_kdump_is_taken_and_names_the_hosts_that_cannot_prove_it() {
+    let mut by_message = plan(vec![vec![off()]]);
+    by_message.sufficient_sets = vec![[ProofKind::Kdump].into()];
+    assert_eq!(check(&by_message), Ok(()));
+    let by_power = plan(vec![vec![off()]]);
+    let mut host = ringfence_world::plans::host();
+    let told = |plan: &Plan, host: &Host| {
+        let (plans, hosts) = (std::slice::from_ref(plan), std::slice::from_ref(host));
+        let of_plan = plan_warnings(&drivers(), plan, plans, &methods(), hosts);
+        let of_host = host_warnings(&drivers(), host, plans, &methods());
+        assert_eq!(of_plan, of_host);
+        of_plan
+    };
+    assert!(told(&by_power, &host).is_empty());
+    let [warning] = told(&by_message, &host).try_into().unwrap();
+    assert!(warning.contains("parameters.kdump"), "{warning}");
+    let addresses = Parameters::from([("addresses".to_owned(), "192.0.2.1".to_owned())]);
+    host.parameters.insert(KDUMP.to_owned(), addresses);
+    assert!(told(&by_message, &host).is_empty());
+}

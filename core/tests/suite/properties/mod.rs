@@ -26,6 +26,7 @@ mod s11_suspension;
 mod s12_what_undoes_a_proof_ends_it;
 mod s13_heartbeats;
 mod s13_silence_is_watched;
+mod s1_kdump;
 mod s1_proof;
 mod s2_unknown_is_unknown;
 mod s3_fence_before_recovery;

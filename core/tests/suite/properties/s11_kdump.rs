@@ -138,7 +138,9 @@ impl Dumping {
         self.look();
         let since = self.dump.map_or(now, |(since, _)| since);
         self.dump = Some((since, now));
-        self.world.give(Input::KdumpMessage).unwrap();
+        self.world
+            .give(Input::KdumpMessage { heard_after: None })
+            .unwrap();
         self.look();
     }
 

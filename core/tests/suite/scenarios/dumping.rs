@@ -18,7 +18,7 @@ fn waits_for_dumps() -> SegmentPolicy {
 }
 
 fn message(world: &mut World) {
-    world.give(Input::KdumpMessage).unwrap();
+    world.give(Input::KdumpMessage { heard_after: None }).unwrap();
 }
 
 /// The host falls silent, its first message comes 10 s later, and its fence begins.

@@ -6,6 +6,7 @@ mod alarming;
 mod attempts;
 mod cancelling;
 mod dumping;
+mod dumping_proves;
 mod evacuating;
 mod evacuating_meanwhile;
 mod falling_silent;
