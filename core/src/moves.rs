@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EvacuationPolicy, HostId, Operation, OperationStatus, Problems, SegmentId, Stage, StepKind, Task,
-    TaskStatus, Timestamp,
+    Attempt, EvacuationPolicy, HostId, Operation, OperationStatus, Problems, SegmentId, Stage, StepKind,
+    Task, TaskStatus, Timestamp,
 };
 
 /// Seconds over which the moves that have begun are counted.
@@ -57,6 +57,8 @@ pub struct MoveQueue {
     pub platform: String,
     /// Those that are under way.
     pub under_way: u32,
+    /// Those of them that no worker has been told yet: they wait until nothing else can move the workload, and begin at any moment.
+    pub untold: u32,
     /// How many began in each second of the last minute in which one began.
     pub begun: BTreeMap<i64, u32>,
     /// Those that wait for their turn, in their order: a priority, and how many have it.
@@ -66,11 +68,20 @@ pub struct MoveQueue {
 }
 
 impl MoveQueue {
-    /// What began after `now` did so before the clock was set back.
+    /// With those that may begin at any moment. What began after `now` did so before the clock was set back.
     fn begun_within(&self, now: Timestamp) -> u32 {
         let now = now.timestamp();
         let within = self.begun.range(now - BEGUN_WITHIN_S..=now + CLOCKS_DIFFER_S);
-        within.map(|(_, moves)| moves).sum()
+        within.map(|(_, moves)| moves).sum::<u32>() + self.untold
+    }
+
+    /// As if so many more had begun.
+    fn with_untold(&self, moves: u32) -> Self {
+        Self {
+            under_way: self.under_way + moves,
+            untold: self.untold + moves,
+            ..self.clone()
+        }
     }
 
     fn all_waiting(&self) -> u32 {
@@ -87,6 +98,10 @@ impl Operation {
             platform: self.platform.as_ref()?.label(),
             begun: begun(self.tasks().filter(|task| is_move(task))),
             under_way: count(self.tasks().filter(|task| is_under_way(task))),
+            untold: count(
+                self.tasks()
+                    .filter(|task| is_under_way(task) && told(task).is_none()),
+            ),
             ..MoveQueue::default()
         };
         let stage = self.stages.iter().find(|stage| stage.has_turns());
@@ -130,14 +145,18 @@ fn is_under_way(task: &Task) -> bool {
     is_move(task) && task.status == TaskStatus::Running
 }
 
+/// The first attempt of which a worker was told that moves anything.
+fn told(task: &Task) -> Option<&Attempt> {
+    task.attempts.iter().find(|attempt| !attempt.only_looks())
+}
+
 fn count<'a>(tasks: impl Iterator<Item = &'a Task>) -> u32 {
     u32::try_from(tasks.count()).unwrap_or(u32::MAX)
 }
 
 fn begun<'a>(moves: impl Iterator<Item = &'a Task>) -> BTreeMap<i64, u32> {
-    let first = moves.filter_map(|task| task.attempts.first());
     let mut begun: BTreeMap<i64, u32> = BTreeMap::new();
-    for attempt in first {
+    for attempt in moves.filter_map(told) {
         *begun.entry(attempt.started_at.timestamp()).or_default() += 1;
     }
     if let Some(last) = begun.keys().next_back().copied() {
@@ -250,20 +269,20 @@ impl<'a> Turns<'a> {
         Some(room.min(one.queue.room))
     }
 
-    /// How the moves of a host stand after its turn; `None` if it has none any more. One of which none has begun has no further turn.
+    /// How the moves of a host stand after its turn. `None`: that is not known, and all of them may have begun. A host of which none has begun has no further turn.
     pub fn took(&mut self, turn: Turn, queue: Option<MoveQueue>) {
-        let Some(at) = self.evacuating.iter().position(|one| one.host_id == turn.host_id) else {
+        // One that has ended may be of this host, too.
+        let is_its = |one: &Evacuating| one.host_id == turn.host_id && !one.queue.waiting.is_empty();
+        let Some(at) = self.evacuating.iter().position(is_its) else {
             return;
         };
         let before = self.evacuating[at].clone();
-        let waited = before.queue.all_waiting();
-        let queue = queue.filter(|queue| queue.all_waiting() < waited);
-        let Some(queue) = queue else {
+        let after = queue.unwrap_or_else(|| before.queue.with_untold(turn.at_most));
+        if after.all_waiting() >= before.queue.all_waiting() {
             self.done.insert(turn.host_id);
-            return;
-        };
+        }
         self.count(&before, &before.queue, -1);
-        self.count(&before, &queue, 1);
-        self.evacuating[at].queue = queue;
+        self.count(&before, &after, 1);
+        self.evacuating[at].queue = after;
     }
 }

@@ -191,7 +191,7 @@ mod tests {
             (100, 110, true),
             (100, 111, false),
             (101, 101, false),
-            // It is not due yet, and is asked about all the same.
+            // An explanation asks before the fence is due.
             (120, 105, true),
             // The clock of another engine is a little ahead.
             (90, 96, true),

@@ -47,7 +47,7 @@ impl Engine {
             if self.0.clock.now() > until {
                 return Ok(());
             }
-            let queue = self.give(turn).await?;
+            let queue = self.give(turn).await;
             turns.took(turn, queue);
         }
         Ok(())
@@ -79,20 +79,17 @@ impl Engine {
         Ok(policies)
     }
 
-    /// The moves of the host after its turn. An error of one host, which may be gone, keeps no other from its turn.
-    async fn give(&self, turn: Turn) -> Result<Option<MoveQueue>, EngineError> {
+    /// The moves of the host after its turn; `None` if that is not known. An error of one host keeps no other from its turn.
+    async fn give(&self, turn: Turn) -> Option<MoveQueue> {
         let Turn { host_id, at_most } = turn;
         let by = Context::own("ringfence");
         match self.apply(host_id, Input::BeginMoves { at_most }, &by).await {
-            Ok(applied) => {
-                let live = applied
-                    .state
-                    .operation
-                    .filter(|operation| operation.status.is_live());
-                Ok(live.as_ref().and_then(Operation::move_queue))
+            Ok(applied) => applied.state.operation.as_ref().and_then(Operation::move_queue),
+            Err(EngineError::NotFound { .. }) => None,
+            Err(error) => {
+                tracing::warn!(%host_id, error = %error_chain(&error), "moves of a host could not be begun; they are tried again");
+                None
             }
-            Err(EngineError::NotFound { .. } | EngineError::Refused(_)) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 }

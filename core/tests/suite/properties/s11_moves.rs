@@ -8,6 +8,7 @@ use ringfence_world::World;
 use ringfence_world::cloud::HOST;
 use uuid::Uuid;
 
+use super::site::command_newest;
 use crate::scenarios::on_nova::fenced;
 
 const HOSTS: usize = 4;
@@ -17,10 +18,12 @@ const SERVERS: usize = 3;
 struct Site {
     hosts: Vec<World>,
     policies: BTreeMap<SegmentId, EvacuationPolicy>,
-    /// When each workload was first told to a worker.
-    begun: Vec<BTreeMap<String, Timestamp>>,
+    /// When each evacuation told each workload to a worker first.
+    begun: Vec<BTreeMap<(OperationId, String), Timestamp>>,
     /// Evacuations that are over.
     ended: Vec<Evacuating>,
+    /// A turn is given, and its answer is heard.
+    is_turn: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,8 +32,13 @@ enum Action {
     Pass(u16),
     /// Workers do everything that they were told of a host.
     Work(usize),
+    /// A worker begins the newest move of a host, and is not heard of again.
+    Vanish(usize),
+    Cancel(usize),
     /// An engine gives turns.
     Give,
+    /// An engine gives turns, and hears of none whether its moves began.
+    GiveUnheard,
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -39,7 +47,10 @@ fn action() -> impl Strategy<Value = Action> {
         2 => host().prop_map(Action::Evacuate),
         4 => (0..20_000_u16).prop_map(Action::Pass),
         4 => host().prop_map(Action::Work),
+        1 => host().prop_map(Action::Vanish),
+        1 => host().prop_map(Action::Cancel),
         4 => Just(Action::Give),
+        1 => Just(Action::GiveUnheard),
     ]
 }
 
@@ -83,6 +94,7 @@ impl Site {
             policies: [0, 1].map(|of| (segment_of(of), policy(of))).into(),
             begun: vec![BTreeMap::new(); HOSTS],
             ended: Vec::new(),
+            is_turn: false,
         }
     }
 
@@ -97,7 +109,11 @@ impl Site {
                 (0..HOSTS).try_for_each(|host| self.change(host, pass))
             }
             Action::Work(host) => self.change(*host, World::work_off),
-            Action::Give => self.give(),
+            Action::Vanish(host) => self.change(*host, command_newest),
+            Action::Cancel(host) if self.evacuating(*host).is_none() => Ok(()),
+            Action::Cancel(host) => self.change(*host, |world| drop(world.cancel())),
+            Action::Give => self.give(true),
+            Action::GiveUnheard => self.give(false),
         }
     }
 
@@ -111,16 +127,20 @@ impl Site {
         })
     }
 
-    fn give(&mut self) -> Result<(), TestCaseError> {
-        let live = (0..HOSTS).filter_map(|host| self.evacuating(host));
-        let all = live.chain(self.ended.clone());
+    fn give(&mut self, is_heard: bool) -> Result<(), TestCaseError> {
+        let live = (0..HOSTS).filter_map(|host| self.evacuating(host)).collect::<Vec<_>>();
+        let all = self.ended.clone().into_iter().chain(live);
         let policies = self.policies.clone();
         let mut turns = Turns::new(all.collect(), &policies, self.hosts[0].now);
         while let Some(turn) = turns.next_turn() {
             let host = usize::try_from(turn.host_id.0.as_u128()).unwrap();
             let at_most = turn.at_most;
-            self.change(host, |world| drop(world.give(Input::BeginMoves { at_most })))?;
-            turns.took(turn, self.evacuating(host).map(|one| one.queue));
+            self.is_turn = is_heard;
+            let given = self.change(host, |world| drop(world.give(Input::BeginMoves { at_most })));
+            self.is_turn = false;
+            given?;
+            let queue = self.evacuating(host).map(|one| one.queue);
+            turns.took(turn, queue.filter(|_| is_heard));
         }
         Ok(())
     }
@@ -151,11 +171,14 @@ impl Site {
                 continue;
             };
             let name = &step.workload.name;
-            if self.begun[host].contains_key(name) {
+            let of = (dispatch.attempt.operation_id, name.clone());
+            // What another worker has begun is looked at without a turn.
+            if step.only_look || self.begun[host].contains_key(&of) {
                 continue;
             }
-            self.begun[host].insert(name.clone(), world.now);
-            if self.policies[&segment_of(host)].has_turns() {
+            self.begun[host].insert(of, world.now);
+            // One that has had its turn before begins when nothing else can move it.
+            if self.is_turn {
                 self.comes_first(host, name)?;
             }
         }
@@ -183,13 +206,17 @@ impl Site {
             return Ok(());
         };
         let now = self.hosts[0].now;
-        let is_there = |host: usize, name: &str| self.hosts[host].cloud.servers[name].on == HOST;
+        let is_under_way = |host: usize, (operation, name): &(OperationId, String)| {
+            let world = &self.hosts[host];
+            let live = world.state.operation.as_ref().map(|live| live.id);
+            world.cloud.servers[name].on == HOST && live == Some(*operation)
+        };
         let all = hosts
             .iter()
             .flat_map(|host| self.begun[*host].iter().map(|one| (*host, one)));
         let under_way = all
             .clone()
-            .filter(|(host, (name, _))| is_there(*host, name))
+            .filter(|(host, (of, _))| is_under_way(*host, of))
             .count();
         let lately = all.filter(|(_, (_, at))| (now - **at).num_seconds() < 60).count();
         prop_assert!(
@@ -240,7 +267,7 @@ proptest! {
         for action in &actions {
             site.act(action)?;
         }
-        // In the end all of them have moved.
+        // In the end all of them have moved, unless a worker has to be waited for.
         for host in 0..HOSTS {
             site.act(&Action::Evacuate(host))?;
         }
@@ -254,7 +281,8 @@ proptest! {
         for host in 0..HOSTS {
             site.act(&Action::Work(host))?;
         }
-        for world in &site.hosts {
+        let has_vanished = actions.iter().any(|action| matches!(action, Action::Vanish(_)));
+        for world in site.hosts.iter().filter(|_| !has_vanished) {
             prop_assert!(world.cloud.on(HOST).is_empty(), "{:?}", world.cloud.on(HOST));
         }
     }
