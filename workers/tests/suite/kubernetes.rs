@@ -13,7 +13,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ringfence_backends::kubernetes::{Cluster, ClusterSettings, ClusterUses, VolumeSettings};
-use ringfence_core::{FencingKind, FrozenMethod, ObservedState, Outcome, Resource, SecretReference};
+use ringfence_backends::{Platform, StepOrder, StepReport, Unanswered};
+use ringfence_core::{
+    Backend, FencingKind, FrozenMethod, Generation, Movable, ObservedState, Outcome, PlatformHost, Resource,
+    SecretReference, WorkloadStep,
+};
 use ringfence_lab::{ControlPlane, ControlPlaneOptions, KubeApi, KubernetesPrograms};
 use ringfence_workers::{Driver, DriverSettings, Drivers, Report, Secrets, WorkerError};
 use serde_json::{Value, json};
@@ -343,4 +347,22 @@ async fn a_secret_of_the_cluster_is_read_by_its_key_and_what_is_missing_is_named
         .await
         .unwrap_err();
     assert!(matches!(late, WorkerError::Unclear { .. }), "{late:?}");
+}
+
+/// Carries out a step on the node n1, as a worker that may move everything.
+async fn carry_out(cluster: &Cluster, step: &WorkloadStep, budget_ms: u64) -> StepReport {
+    let at = PlatformHost {
+        backend: Backend::Kubernetes,
+        platform: "lab".to_owned(),
+        host: "n1".to_owned(),
+        zone: "z1".to_owned(),
+    };
+    let order = StepOrder {
+        step,
+        at: &at,
+        movable: Movable::All,
+        generation: Generation(1),
+        unanswered: &Unanswered::default(),
+    };
+    cluster.carry_out(order, Duration::from_millis(budget_ms)).await
 }

@@ -128,7 +128,9 @@ impl Site {
     }
 
     fn give(&mut self, is_heard: bool) -> Result<(), TestCaseError> {
-        let live = (0..HOSTS).filter_map(|host| self.evacuating(host)).collect::<Vec<_>>();
+        let live = (0..HOSTS)
+            .filter_map(|host| self.evacuating(host))
+            .collect::<Vec<_>>();
         let all = self.ended.clone().into_iter().chain(live);
         let policies = self.policies.clone();
         let mut turns = Turns::new(all.collect(), &policies, self.hosts[0].now);

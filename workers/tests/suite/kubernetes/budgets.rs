@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
+use ringfence_backends::StepReport;
 use ringfence_backends::kubernetes::Cluster;
-use ringfence_backends::{Platform, StepOrder, StepReport, Unanswered};
-use ringfence_core::{
-    Backend, EvacuationPolicy, Generation, Movable, MoveStep, Outcome, PlatformHost, Workload, WorkloadState,
-    WorkloadStep,
-};
+use ringfence_core::{EvacuationPolicy, MoveStep, Outcome, Workload, WorkloadState, WorkloadStep};
 use ringfence_lab::{ControlPlane, ControlPlaneOptions, KubernetesPrograms};
 use serde_json::{Value, json};
 
-use super::settings;
+use super::{carry_out, settings};
 
 const NODE: &str = "/api/v1/nodes/n1";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -98,22 +95,7 @@ impl Plant {
     }
 
     async fn carry_out(&self, step: &WorkloadStep, budget_ms: u64) -> StepReport {
-        let at = PlatformHost {
-            backend: Backend::Kubernetes,
-            platform: "lab".to_owned(),
-            host: "n1".to_owned(),
-            zone: "z1".to_owned(),
-        };
-        let order = StepOrder {
-            step,
-            at: &at,
-            movable: Movable::All,
-            generation: Generation(1),
-            unanswered: &Unanswered::default(),
-        };
-        self.cluster
-            .carry_out(order, Duration::from_millis(budget_ms))
-            .await
+        carry_out(&self.cluster, step, budget_ms).await
     }
 
     async fn does(&self, step: &WorkloadStep) {

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use ringfence_backends::kubernetes::{Cluster, ClusterSettings, VolumeSettings};
-use ringfence_backends::{Platform, Preflight, StepOrder, StepReport, Unanswered};
+use ringfence_backends::{Platform, Preflight};
 use ringfence_core::{
-    Backend, EvacuationPolicy, Generation, Movable, MoveStep, Outcome, PlatformHost, Timestamp, Wanted,
-    Workload, WorkloadState, WorkloadStep,
+    EvacuationPolicy, MoveStep, Outcome, Timestamp, Wanted, Workload, WorkloadState, WorkloadStep,
 };
 use ringfence_lab::{ControlPlane, ControlPlaneOptions, KubeApi, KubernetesPrograms, LabError};
 use serde_json::{Value, json};
 
-use super::settings;
+use super::{carry_out, settings};
 use crate::http::{Answer, Asked, Server};
 use crate::seconds;
 
@@ -203,23 +202,6 @@ impl Plant {
             "{words}: {found:?}"
         );
     }
-}
-
-async fn carry_out(cluster: &Cluster, step: &WorkloadStep, budget_ms: u64) -> StepReport {
-    let at = PlatformHost {
-        backend: Backend::Kubernetes,
-        platform: "lab".to_owned(),
-        host: "n1".to_owned(),
-        zone: "z1".to_owned(),
-    };
-    let order = StepOrder {
-        step,
-        at: &at,
-        movable: Movable::All,
-        generation: Generation(1),
-        unanswered: &Unanswered::default(),
-    };
-    cluster.carry_out(order, Duration::from_millis(budget_ms)).await
 }
 
 fn polling(kubeconfig: PathBuf) -> ClusterSettings {
