@@ -84,7 +84,9 @@ impl MoveQueue {
         }
     }
 
-    fn all_waiting(&self) -> u32 {
+    /// How many wait for their turn.
+    #[must_use]
+    pub fn all_waiting(&self) -> u32 {
         self.waiting.iter().map(|(_, moves)| moves).sum()
     }
 }

@@ -51,6 +51,10 @@ pub struct SegmentSurvey {
     pub quarantined: u64,
     /// Hosts with an alarm that stands.
     pub alarmed: u64,
+    /// Moves of evacuations that have begun and not ended.
+    pub moves_under_way: u64,
+    /// Moves of evacuations that wait until others have ended.
+    pub moves_waiting: u64,
 }
 
 /// More segments are not told apart.
@@ -89,7 +93,7 @@ pub async fn survey(run: &mut impl Run, now: Timestamp) -> Result<Survey, DbErro
         event_sinks: event_sinks(run).await?,
         suspensions: crate::suspensions(run, MOST_SUSPENSIONS).await?,
         sources: sources(run, now).await?,
-        segments: segments(run).await?,
+        segments: segments(run, now).await?,
     })
 }
 
@@ -163,7 +167,7 @@ async fn undelivered_since(run: &mut impl Run) -> Result<Option<Timestamp>, DbEr
     row.map(|row| row.time("occurred_at")).transpose()
 }
 
-async fn segments(run: &mut impl Run) -> Result<Vec<SegmentSurvey>, DbError> {
+async fn segments(run: &mut impl Run, now: Timestamp) -> Result<Vec<SegmentSurvey>, DbError> {
     let sql = format!("SELECT id, name FROM segments ORDER BY name LIMIT {MOST_SEGMENTS}");
     let rows = fetch_all(run, AssertSqlSafe(sql), args![]).await?;
     let named = |row: &Row| {
@@ -173,17 +177,27 @@ async fn segments(run: &mut impl Run) -> Result<Vec<SegmentSurvey>, DbError> {
         })
     };
     let mut segments = rows.iter().map(named).collect::<Result<Vec<_>, DbError>>()?;
+    let mut others = SegmentSurvey::default();
+    let mut of = |id: SegmentId, add: &dyn Fn(&mut SegmentSurvey)| {
+        let is_it =
+            |segment: &&mut SegmentSurvey| segment.named.as_ref().is_some_and(|(known, _)| *known == id);
+        add(segments.iter_mut().find(is_it).unwrap_or(&mut others));
+    };
     let sql =
         "SELECT segment_id, count(quarantined_at) AS quarantined, count(alarmed_at) AS alarmed FROM hosts
                WHERE quarantined_at IS NOT NULL OR alarmed_at IS NOT NULL GROUP BY segment_id";
-    let mut others = SegmentSurvey::default();
     for row in fetch_all(run, sql, args![]).await? {
-        let id = SegmentId(row.id("segment_id")?);
-        let is_it =
-            |segment: &&mut SegmentSurvey| segment.named.as_ref().is_some_and(|(known, _)| *known == id);
-        let segment = segments.iter_mut().find(is_it).unwrap_or(&mut others);
-        segment.quarantined += row.count("quarantined")?;
-        segment.alarmed += row.count("alarmed")?;
+        let (quarantined, alarmed) = (row.count("quarantined")?, row.count("alarmed")?);
+        of(SegmentId(row.id("segment_id")?), &|segment| {
+            segment.quarantined += quarantined;
+            segment.alarmed += alarmed;
+        });
+    }
+    for one in crate::evacuations(run, now).await? {
+        of(one.segment_id, &|segment| {
+            segment.moves_under_way += u64::from(one.queue.under_way);
+            segment.moves_waiting += u64::from(one.queue.all_waiting());
+        });
     }
     segments.extend((others != SegmentSurvey::default()).then_some(others));
     Ok(segments)

@@ -53,6 +53,9 @@ pub enum XtaskError {
         #[source]
         source: io::Error,
     },
+    /// A path cannot be told to the tests.
+    #[error("a path of a test's peer has a colon; TMPDIR must have none")]
+    Paths(#[from] std::env::JoinPathsError),
     /// Packages are missing and this process may not install them.
     #[error(
         "missing Debian packages: {packages}; install them as root with\n  apt-get install --no-install-recommends {packages}"

@@ -26,7 +26,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let workspace = Workspace::find()?;
     let mut supervisor = Supervisor::new()?;
     let openstack = if arguments.without.has_openstack() {
-        OpenStackUse::Running
+        OpenStackUse::Running(1)
     } else {
         OpenStackUse::None
     };

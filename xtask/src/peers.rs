@@ -41,8 +41,8 @@ pub enum OpenStackUse {
     None,
     /// Only its parts: each test that needs an OpenStack starts its own.
     Parts,
-    /// One OpenStack that runs for all tests.
-    Running,
+    /// So many that run for all tests, of which each process of tests takes one for itself.
+    Running(usize),
 }
 
 /// The costly peers of a run.
@@ -156,7 +156,7 @@ impl Parts {
 pub struct Peers {
     _postgresql: Option<PostgreSql>,
     _rabbitmq: Option<RabbitMq>,
-    _openstack: Option<OpenStack>,
+    _clouds: Vec<OpenStack>,
     environment: Vec<(&'static str, OsString)>,
 }
 
@@ -181,19 +181,19 @@ impl Peers {
             environment.push((AMQP_URL, node.url().into()));
             say(&format!("RabbitMQ is at 127.0.0.1:{}", node.port()));
         }
-        let running = match &parts.openstack {
-            Some(folder) if parts.use_of_openstack == OpenStackUse::Running => {
-                unless_given(OPENSTACK, || start_openstack(folder))?
+        let clouds = match (&parts.openstack, parts.use_of_openstack) {
+            (Some(folder), OpenStackUse::Running(clouds)) => {
+                unless_given(OPENSTACK, || start_clouds(folder, clouds))?.unwrap_or_default()
             }
-            Some(_) | None => None,
+            _ => Vec::new(),
         };
-        if let Some(cloud) = &running {
-            environment.push((OPENSTACK, cloud.write_description()?.into_os_string()));
+        if !clouds.is_empty() {
+            environment.push((OPENSTACK, descriptions(&clouds)?));
         }
         Ok(Self {
             _postgresql: postgresql,
             _rabbitmq: rabbitmq,
-            _openstack: running,
+            _clouds: clouds,
             environment,
         })
     }
@@ -202,6 +202,24 @@ impl Peers {
     pub fn environment(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
         self.environment.iter().map(|(name, value)| (*name, value))
     }
+}
+
+/// Starts them beside each other: each waits for its services most of the time.
+fn start_clouds(parts: &Path, clouds: usize) -> Result<Vec<OpenStack>, XtaskError> {
+    std::thread::scope(|scope| {
+        let starting: Vec<_> = (0..clouds)
+            .map(|_| scope.spawn(|| start_openstack(parts)))
+            .collect();
+        let started = starting.into_iter().map(|cloud| cloud.join());
+        started
+            .map(|cloud| cloud.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn descriptions(clouds: &[OpenStack]) -> Result<OsString, XtaskError> {
+    let files: Result<Vec<_>, _> = clouds.iter().map(OpenStack::write_description).collect();
+    Ok(std::env::join_paths(files?)?)
 }
 
 fn start_openstack(parts: &Path) -> Result<OpenStack, XtaskError> {

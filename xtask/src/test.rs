@@ -12,6 +12,9 @@ use crate::workspace::{Build, Program, Workspace, build, cargo, carry_out};
 /// The path of the `ringfence` binary, for the tests that run it.
 pub const BINARY: &str = "RINGFENCE_TEST_BINARY";
 
+/// As many as tests of OpenStack run at one time, which `.config/nextest.toml` says.
+const CLOUDS: usize = 2;
+
 /// The arguments of the tests.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -28,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
     let mut supervisor = Supervisor::new()?;
     let wanted = Wanted {
         openstack: if arguments.without.has_openstack() {
-            OpenStackUse::Running
+            OpenStackUse::Running(CLOUDS)
         } else {
             OpenStackUse::None
         },

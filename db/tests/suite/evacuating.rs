@@ -6,7 +6,7 @@ use ringfence_core::{
     Backend, Evacuating, EvacuationWork, Host, MoveStep, Operation, PlatformHost, Stage, Task, TaskStatus,
     Work, Workload, WorkloadState, WorkloadStep,
 };
-use ringfence_db::{evacuations, insert_segment};
+use ringfence_db::{evacuations, insert_segment, survey};
 
 use crate::rig::Rig;
 use crate::site::{add_hosts, at, done, fence, insert_operations, segment, update_operation};
@@ -69,6 +69,11 @@ async fn evacuations_are_read_while_they_are_under_way_and_for_some_time_after(r
         all.sort_by_key(|one| one.host_id != hosts[0].id);
         all
     };
+    let counted = async || {
+        let survey = survey(&mut rig.db.reader(), at(9)).await.unwrap();
+        let rack = &survey.segments[0];
+        (rack.moves_waiting, rack.moves_under_way)
+    };
 
     let all = read(8).await;
     let of: Vec<_> = all.iter().map(|one| one.host_id).collect();
@@ -79,6 +84,7 @@ async fn evacuations_are_read_while_they_are_under_way_and_for_some_time_after(r
     assert_eq!((all[0].queue.room, all[0].queue.under_way), (4, 0));
     assert!(all[1].queue.waiting.is_empty(), "it is over");
     assert_eq!(read(9).await.len(), 1, "what ended earlier counts no more");
+    assert_eq!(counted().await, (1, 0));
 
     let mut begun = live;
     begun
@@ -88,4 +94,5 @@ async fn evacuations_are_read_while_they_are_under_way_and_for_some_time_after(r
     let all = read(9).await;
     assert_eq!(all[0].queue.waiting, []);
     assert_eq!((all[0].queue.room, all[0].queue.under_way), (3, 1));
+    assert_eq!(counted().await, (0, 1));
 }

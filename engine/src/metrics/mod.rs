@@ -8,7 +8,7 @@ mod dead_letters;
 mod exposition;
 mod gates;
 mod moved;
-mod problems;
+mod segments;
 mod survey;
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::log::answer_name;
 pub use exposition::{Exposition, METRICS_CONTENT_TYPE};
 pub(crate) use gates::PlatformGates;
 pub(crate) use moved::Moved;
-pub(crate) use problems::ProblemCounters;
+pub(crate) use segments::SegmentNumbers;
 pub(crate) use survey::Gauges;
 
 /// Registers numbers, each under its name and with what it says.
@@ -85,7 +85,7 @@ pub(crate) struct Metrics {
     failure_state_seconds: Histograms<1>,
     fencing_state_seconds: Histograms<1>,
     pub gauges: Gauges,
-    pub problems: ProblemCounters,
+    pub segments: SegmentNumbers,
     pub platform_gates: PlatformGates,
     drivers: Catalogue,
 }
@@ -114,7 +114,7 @@ impl Metrics {
             failure_state_seconds: Family::new_with_constructor(lasting),
             fencing_state_seconds: Family::new_with_constructor(lasting),
             gauges: Gauges::new(drivers),
-            problems: ProblemCounters::default(),
+            segments: SegmentNumbers::default(),
             platform_gates: PlatformGates::default(),
             drivers: drivers.clone(),
         };
@@ -171,7 +171,7 @@ impl Metrics {
                 "Rows that were removed because they were old, by what they were (events, operations, audit, deliveries)";
         }
         self.gauges.register(registry);
-        self.problems.register(registry);
+        self.segments.register(registry);
         self.platform_gates.register(registry);
     }
 

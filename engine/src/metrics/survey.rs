@@ -71,7 +71,7 @@ impl Gauges {
             self.database_up => "database_up", "Whether the database could be read for these numbers (1) or not (0)";
             self.database_writable => "database_writable", "Whether the database wrote down what it was last given to try (1) or not (0)";
             self.hosts => "hosts", "Hosts by failure state and fencing state";
-            self.operations => "live_operations", "Operations that are running or need an operator";
+            self.operations => "live_operations", "Operations that are running, are held or need an operator";
             self.oldest_unproven_fence => "oldest_unproven_fence_age_seconds",
                 "Since when the oldest live fence waits whose host is not FENCED by it; 0 if there is none";
             self.outbox_rows => "outbox_messages", "Messages that are committed and whose publishing is not on record yet";
@@ -211,13 +211,13 @@ pub(crate) async fn look(engine: &Engine) {
         }
         Err(_) => None,
     };
-    let problems = &engine.0.metrics.problems;
+    let segments = &engine.0.metrics.segments;
     if let Some(survey) = survey {
         gauges.show(&survey, engine.0.clock.now(), engine.0.feed.read_up_to());
-        problems.show(&survey.segments);
+        segments.show(&survey.segments);
     } else {
         gauges.forget();
-        problems.forget();
+        segments.forget();
     }
     gauges.letters.look(engine.0.bus.dead_letter_box()).await;
 }

@@ -1,6 +1,7 @@
 //! The OpenStack of a test run, for one test.
 //!
-//! Tests share the services; computes, servers, volumes and other resources belong to the test that makes them, and have names of its own.
+//! A process has an OpenStack of the run for itself while it lives. Its tests share the services; computes, servers, volumes and other
+//! resources belong to the test that makes them, and have names of its own.
 
 mod api;
 mod baremetal;
@@ -15,11 +16,11 @@ mod pausing;
 mod servers;
 mod services;
 mod session;
+mod turn;
 mod users;
 mod volumes;
 pub(crate) mod wait;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::LabError;
@@ -53,15 +54,15 @@ struct Inner {
 }
 
 impl Cloud {
-    /// The cloud of this test run, if the run has one.
+    /// A cloud of this test run that no other process has, if the run has clouds. Waits for one while other processes have all of them.
     ///
     /// # Errors
-    /// If the file that `RINGFENCE_TEST_OPENSTACK` names was not written by [`Description::write`].
+    /// If a file that `RINGFENCE_TEST_OPENSTACK` names was not written by [`Description::write`].
     pub fn from_environment() -> Result<Option<Self>, LabError> {
-        match std::env::var_os(OPENSTACK) {
-            Some(file) if !file.is_empty() => Ok(Some(Self::new(Description::read(&PathBuf::from(file))?))),
-            Some(_) | None => Ok(None),
-        }
+        let files = std::env::var_os(OPENSTACK).unwrap_or_default();
+        let file = turn::own(&files)?;
+        let description = file.map(|file| Description::read(&file)).transpose()?;
+        Ok(description.map(Self::new))
     }
 
     /// The cloud with this description.

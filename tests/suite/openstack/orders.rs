@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringfence_lab::{NovaApiOptions, Server};
-use ringfence_tests::{Ground, Site};
+use ringfence_tests::{Ground, Site, eventually};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
@@ -88,6 +88,17 @@ async fn owners_decide_which_servers_move_and_in_which_order() {
     for host in ["order-a", "order-c"] {
         plant.until_moving(host).await;
     }
+    eventually(|| async {
+        let metrics = plant.stack.client.get("/metrics").await;
+        ["under_way\"} 1\n", "waiting\"} 5\n"].iter().all(|moves| {
+            metrics
+                .body
+                .as_str()
+                .unwrap()
+                .contains(&format!("ringfence_moves{{segment=\"rack\",state=\"{moves}"))
+        })
+    })
+    .await;
     plant.machines[1].with(|host| host.release_spawns().unwrap());
     let evacuation = plant.until_ended("order-a", "evacuation").await;
     assert_eq!(evacuation["status"], "succeeded", "{evacuation}");

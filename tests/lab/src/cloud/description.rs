@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{During, LabError};
 
-/// The variable with the path of the description's file.
+/// The variable with the paths of the descriptions' files, separated as those in `PATH` are: one for each OpenStack of a run.
 pub const OPENSTACK: &str = "RINGFENCE_TEST_OPENSTACK";
 
 /// Addresses and files of an OpenStack.

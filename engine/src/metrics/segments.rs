@@ -1,4 +1,4 @@
-//! Problems of hosts by segment. The names of segments are a user's: so many have series of their own, and all others share one.
+//! Problems of hosts and moves of workloads, by segment. The names of segments are a user's: so many have series of their own, and all others share one.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -27,19 +27,20 @@ struct Counted {
     alarms: BTreeMap<HostProblem, u64>,
 }
 
-/// The problems of hosts that this engine has committed, and what the database says of their segments.
+/// The problems of hosts that this engine has committed, and what the database says of all segments.
 #[derive(Default)]
-pub(crate) struct ProblemCounters {
+pub(crate) struct SegmentNumbers {
     problems: Family<Named<2>, Counter>,
     alarms: Family<Named<2>, Counter>,
     conditions: Family<Named<1>, Counter>,
     quarantined: Family<Named<1>, Gauge>,
     alarmed: Family<Named<1>, Gauge>,
+    moves: Family<Named<2>, Gauge>,
     counted: Mutex<BTreeMap<SegmentId, Counted>>,
     names: Mutex<Vec<String>>,
 }
 
-impl ProblemCounters {
+impl SegmentNumbers {
     pub fn register(&self, registry: &mut Registry) {
         register! { registry;
             self.problems => "host_problems", "Problems of hosts, by the segment's name and by problem (failed, fenced, returned, condition)";
@@ -47,6 +48,8 @@ impl ProblemCounters {
             self.conditions => "host_conditions", "Conditions of hosts on which a rule of the segment came to act, by the condition's name";
             self.quarantined => "quarantined_hosts",
                 "Hosts that were fenced too often lately, and are taken back by a person alone, by the segment's name";
+            self.moves => "moves",
+                "Moves of evacuations by the segment's name: under_way have begun and not ended, waiting begin after others have ended";
             self.alarmed => "alarmed_hosts", "Hosts with a problem that comes too often for their segment, by the segment's name";
         }
     }
@@ -116,6 +119,13 @@ impl ProblemCounters {
             .get_or_create(&labels)
             .set(number(segment.quarantined));
         self.alarmed.get_or_create(&labels).set(number(segment.alarmed));
+        for (state, moves) in [
+            ("under_way", segment.moves_under_way),
+            ("waiting", segment.moves_waiting),
+        ] {
+            let labels = [("segment", name.to_owned()), ("state", state.to_owned())];
+            self.moves.get_or_create(&labels).set(number(moves));
+        }
     }
 
     fn add(&self, name: &str, counted: &Counted) {
@@ -133,6 +143,7 @@ impl ProblemCounters {
     pub fn forget(&self) {
         self.quarantined.clear();
         self.alarmed.clear();
+        self.moves.clear();
     }
 }
 
@@ -142,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    fn text(counters: &ProblemCounters) -> Vec<String> {
+    fn text(counters: &SegmentNumbers) -> Vec<String> {
         let mut registry = Registry::default();
         counters.register(&mut registry);
         let mut text = String::new();
@@ -155,13 +166,13 @@ mod tests {
         SegmentSurvey {
             named: Some((SegmentId(Uuid::from_u128(id)), name.to_owned())),
             quarantined,
-            alarmed: 0,
+            ..SegmentSurvey::default()
         }
     }
 
     #[test]
     fn what_is_counted_is_shown_under_the_names_of_segments() {
-        let counters = ProblemCounters::default();
+        let counters = SegmentNumbers::default();
         let rack = SegmentId(Uuid::from_u128(1));
         counters.count(rack, HostProblem::Fenced, None);
         counters.count_alarm(rack, HostProblem::Fenced);
@@ -182,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_detector_with_any_number_of_names_makes_no_such_number_of_series() {
-        let counters = ProblemCounters::default();
+        let counters = SegmentNumbers::default();
         for number in 0..MOST_CONDITIONS + 7 {
             let name = format!("Condition{number}");
             counters.count(SegmentId(Uuid::nil()), HostProblem::Condition, Some(&name));
