@@ -236,8 +236,8 @@ impl Metrics {
                 segment,
                 problem,
                 ref condition,
-            } => self.problems.count(segment, problem, condition.as_deref()),
-            Ended::Alarm { segment, problem } => self.problems.count_alarm(segment, problem),
+            } => self.segments.count(segment, problem, condition.as_deref()),
+            Ended::Alarm { segment, problem } => self.segments.count_alarm(segment, problem),
             Ended::Fenced { after_s } => {
                 self.fencing_state_seconds
                     .get_or_create(&[("state", "FENCED")])
