@@ -199,8 +199,28 @@ guards! {
     StormBrake,
     /// Nothing begins of a fence that is held.
     BrakeHolds,
-    /// A fence that was not asked for begins only where every safeguard allows it.
-    SafeguardsHold,
+    /// No automatic fence for silence begins of a host that is not seen UNREACHABLE.
+    SilenceIsWaitedFor,
+    /// No fence that no person asked for begins on a host that is suspended.
+    SuspensionHolds,
+    /// No fence that no person asked for begins on a host that a condition spares.
+    SparedIsHeld,
+    /// No fence that no person asked for begins while the sources that do not hear the host may be cut off themselves.
+    SightHolds,
+    /// No fence that no person asked for begins after a storm before it was quiet.
+    CoolDownHolds,
+    /// No fence that no person asked for begins on a host that a Ceph needs.
+    CephHolds,
+    /// No fence that no person asked for begins where a query does not allow it.
+    QueryHolds,
+    /// No fence that no person asked for takes one host more out of a group than may be.
+    QuorumHolds,
+    /// No more fences that no person asked for are under way than may be.
+    AtOnceHolds,
+    /// No more fences that no person asked for begin in a minute than may.
+    PerMinuteHolds,
+    /// Nothing of a program's fence begins before its safeguards were looked at.
+    ProgramIsHeld,
     /// What was asked for before the host was suspended stands still.
     SuspendedStandsStill,
     /// What stood still when its engine lost the database stands still when it begins anew.

@@ -102,6 +102,8 @@ pub enum Input {
         reason: String,
         /// Who asks.
         actor: Actor,
+        /// A program asks: safeguards hold the fence as they hold an automatic one.
+        heeds_safeguards: bool,
     },
     /// The host has been silent for long enough: fence it if its segment wants that.
     AutoFence {

@@ -112,9 +112,11 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Cause {
-    /// It was asked for.
+    /// A person asked for it.
     #[default]
     Request,
+    /// A program asked for it, and safeguards hold it as they hold an automatic fence.
+    Program,
     /// The host was silent for long enough.
     Silence,
     /// A condition of the host stood for long enough, and its segment fences for that.
@@ -331,7 +333,9 @@ impl Operation {
     #[must_use]
     pub fn is_in_line(&self) -> bool {
         let held = self.fence().and_then(|fence| fence.held.as_ref());
-        held.is_some_and(|held| held.by.iter().all(|ruling| ruling.safeguard.is_line()))
+        held.is_some_and(|held| {
+            !held.by.is_empty() && held.by.iter().all(|ruling| ruling.safeguard.is_line())
+        })
     }
 
     /// Whether it is a fence for a condition of the host, which may answer.

@@ -12,7 +12,7 @@ use crate::decide;
 use crate::guard::{Guard, on};
 use crate::platform::platform_of;
 use crate::{
-    Actor, Alarms, Applied, AttemptId, Boots, Conditions, Fence, FenceWork, Flapping, FrozenPlan,
+    Actor, Alarms, Applied, AttemptId, Boots, Cause, Conditions, Fence, FenceWork, Flapping, FrozenPlan,
     FrozenStage, FrozenTask, Generation, Host, HostId, HostState, InFlight, Input, Operation, OperationId,
     OperationKind, OperationStatus, StepKind, Suspension, Task, TaskKind, TaskWork, Timestamp, Work,
 };
@@ -79,6 +79,9 @@ pub struct Unfinished {
     /// A person said that the host was booted anew, where it is a rejoin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_boot_confirmed: bool,
+    /// It is a program's fence that safeguards hold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub heeds_safeguards: bool,
     /// The suspensions for which it does not stand still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub despite: Vec<Timestamp>,
@@ -278,6 +281,7 @@ impl Unfinished {
                 plan: self.plan,
                 reason,
                 actor,
+                heeds_safeguards: self.heeds_safeguards,
             },
             OperationKind::Rejoin => Input::Rejoin {
                 operation_id,
@@ -335,11 +339,12 @@ fn together(last: &InFlight) -> InFlight {
     }
 }
 
-/// An automatic fence that is held begins by itself, if it is due then.
+/// An automatic fence that is held begins by itself, if it is due then. A program's does not: the program has asked, and may not ask again.
 fn unfinished(live: &Operation, host: &Host) -> Option<Unfinished> {
     let is_fenced = host.current_fence().is_some();
+    let is_held = live.is_held_before_it_begins();
     let (plan, is_boot_confirmed) = match &live.work {
-        Work::Fence(_) if live.is_held_before_it_begins() => return None,
+        Work::Fence(fence) if is_held && fence.cause != Cause::Program => return None,
         Work::Fence(fence) => (Some(plan(live, fence)).filter(|_| !is_fenced), false),
         Work::Rejoin(rejoin) => (None, rejoin.boot_confirmed),
         Work::Evacuation(_) => (None, false),
@@ -351,6 +356,7 @@ fn unfinished(live: &Operation, host: &Host) -> Option<Unfinished> {
         requested_by: live.requested_by.clone(),
         plan,
         is_boot_confirmed,
+        heeds_safeguards: is_held,
         despite: live.despite.clone(),
         left: decide::left_to_do(live, host),
         last_attempt: if proven_by == Some(live.id) {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::guard::{Guard, on};
 use crate::{
     Cause, Condition, FailureState, HostState, Neighbourhood, Operation, Opinions, Timestamp, cool_down,
     decide::after_s, group, sight, words,
@@ -51,6 +52,21 @@ impl Safeguard {
             | Self::Quorum
             | Self::AtOnce
             | Self::PerMinute => false,
+        }
+    }
+
+    fn guard(self) -> Guard {
+        match self {
+            Self::Silence => Guard::SilenceIsWaitedFor,
+            Self::Suspension => Guard::SuspensionHolds,
+            Self::Condition => Guard::SparedIsHeld,
+            Self::Sight => Guard::SightHolds,
+            Self::CoolDown => Guard::CoolDownHolds,
+            Self::Ceph => Guard::CephHolds,
+            Self::Query => Guard::QueryHolds,
+            Self::Quorum => Guard::QuorumHolds,
+            Self::AtOnce => Guard::AtOnceHolds,
+            Self::PerMinute => Guard::PerMinuteHolds,
         }
     }
 
@@ -104,7 +120,7 @@ impl Ruling {
     pub fn holds(&self) -> bool {
         match self.verdict {
             Verdict::Allow => false,
-            Verdict::Hold | Verdict::Unknown => true,
+            Verdict::Hold | Verdict::Unknown => on(self.safeguard.guard()),
         }
     }
 
@@ -121,15 +137,22 @@ impl Ruling {
     }
 }
 
-/// A fence that was not asked for and that safeguards hold: it does nothing, and they are looked at again.
+/// A fence that no person asked for and that safeguards hold: it does nothing, and they are looked at again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// Since when.
     pub since: Timestamp,
     /// When the safeguards were looked at last.
     pub looked_at: Timestamp,
-    /// Those that hold it.
+    /// Those that hold it; empty before the first look.
     pub by: Vec<Ruling>,
+}
+
+impl Held {
+    /// Whether a look has found that something holds it.
+    pub(crate) fn is_told(&self) -> bool {
+        !self.by.is_empty()
+    }
 }
 
 /// What every safeguard says of an automatic fence of the host that began for this cause, if its failure state is this one.
@@ -157,8 +180,12 @@ pub fn rulings(
         .host
         .failure_since
         .map(|since| after_s(since, policy.after_s));
-    let sight = policy.sight.filter(|_| cause == Cause::Silence);
-    let sight = sight.map(|sight| sight::ruling(sight, &host.host, &around.sights, due, now));
+    // A program sees through its own sources, which may be cut off as ours are.
+    let sight = policy.sight.filter(|_| cause != Cause::Condition);
+    let sight = sight.map(|sight| {
+        let is_early = cause == Cause::Program;
+        sight::ruling(sight, &host.host, &around.sights, (due, is_early), now)
+    });
     let before = [silence, suspended, spared, sight, quiet].into_iter().flatten();
     let asked = opinions.rulings(&host.policy, now);
     let line = [at_once, per_minute].into_iter().flatten();

@@ -84,14 +84,20 @@ impl Sights {
 }
 
 /// Holds a fence of a silent host until a source that does not hear it hears enough others, and has for long enough. `due` is when the fence is: a count from before tells nothing
-/// of hosts that fall silent with this one.
+/// of hosts that fall silent with this one, and nor does any count before it of a fence that may come early.
 pub(crate) fn ruling(
     policy: SightPolicy,
     host: &Host,
     sights: &Sights,
-    due: Option<Timestamp>,
+    (due, is_early): (Option<Timestamp>, bool),
     now: Timestamp,
 ) -> Ruling {
+    if let Some(due) = due.filter(|due| is_early && *due > now) {
+        let due = due.format("%FT%TZ");
+        let why =
+            format!("hosts that fall silent together are told apart only from {due} on (fencing.after_s)");
+        return held(policy, Verdict::Unknown, why);
+    }
     if !sights.are_good(due, now) {
         let why = "the hosts that sources hear were not counted since the fence became due".to_owned();
         return held(policy, Verdict::Unknown, why);

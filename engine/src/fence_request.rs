@@ -16,7 +16,12 @@ pub(crate) struct PlanFault(Option<EngineError>);
 
 impl FenceRequest {
     /// By a plan that can be carried out, or with the reason why there is none.
-    pub fn new(plan: Result<FrozenPlan, EngineError>, reason: &str, by: &Context) -> Self {
+    pub fn new(
+        plan: Result<FrozenPlan, EngineError>,
+        reason: &str,
+        by: &Context,
+        heeds_safeguards: bool,
+    ) -> Self {
         let (plan, fault) = match plan {
             Ok(plan) => (Some(plan), None),
             Err(fault) => (None, Some(fault)),
@@ -26,6 +31,7 @@ impl FenceRequest {
             plan,
             reason: reason.to_owned(),
             actor: by.actor(),
+            heeds_safeguards,
         };
         Self {
             input,

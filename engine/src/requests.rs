@@ -65,13 +65,33 @@ pub struct Word<'a> {
 impl Engine {
     /// Fences a host.
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
+        self.request_fence(host, reason, by, false).await
+    }
+
+    /// As [`Engine::fence`], asked for by a program: the safeguards of the host's segment hold it as they hold an automatic fence.
+    pub async fn fence_for_program(
+        &self,
+        host: &str,
+        reason: &str,
+        by: &Context,
+    ) -> Result<Operated, EngineError> {
+        self.request_fence(host, reason, by, true).await
+    }
+
+    async fn request_fence(
+        &self,
+        host: &str,
+        reason: &str,
+        by: &Context,
+        heeds_safeguards: bool,
+    ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let plan = match self.host_plan(&seen).await? {
             Some(plan) => plan.freeze(&seen.state.host),
             None => Err(plan_missing(&seen.state.host)),
         };
-        let request = FenceRequest::new(plan, reason, by);
+        let request = FenceRequest::new(plan, reason, by, heeds_safeguards);
         let applied = self.apply(seen, request.input, by).await;
         request.fault.told(applied).map(operated)
     }

@@ -11,15 +11,27 @@ use crate::{
 use super::{Draft, held, pause, proof, retry};
 use crate::platform::platform_of;
 
-/// Already FENCED by proofs that hold: nothing. A fence is live: that one; what is held begins now. Seen UP: refused. No plan: refused. A rejoin is
-/// live: it makes way. Else: a new one.
+/// What is asked for.
+pub(super) struct Request {
+    pub plan: Option<FrozenPlan>,
+    pub reason: String,
+    /// By a program, which does not know what safeguards know.
+    pub heeds_safeguards: bool,
+}
+
+/// Already FENCED by proofs that hold: nothing. A fence is live: that one; what is held begins now, if a person asks. Seen UP: refused. No plan: refused.
+/// A rejoin is live: it makes way. Else: a new one.
 pub(super) fn fence(
     draft: &mut Draft,
     operation_id: OperationId,
-    plan: Option<FrozenPlan>,
-    reason: String,
+    request: Request,
     actor: &Actor,
 ) -> Result<Reply, Refusal> {
+    let Request {
+        plan,
+        reason,
+        heeds_safeguards,
+    } = request;
     if draft.state.host.good_fence().is_some() {
         return Ok(Reply::AlreadySo);
     }
@@ -34,6 +46,9 @@ pub(super) fn fence(
             "fence.joined",
             json!({ "operation_id": id, "reason": reason, "by": actor.name }),
         );
+        if heeds_safeguards {
+            return Ok(Reply::Joined(id));
+        }
         held::wanted(draft);
         let why = format!("wanted by {}: {reason}", actor.name);
         if !pause::wanted(draft, &why) && is_held {
@@ -46,8 +61,14 @@ pub(super) fn fence(
     let plan = plan.ok_or(Refusal::PlanMissing)?;
     proof::finish_ended(draft);
     supersede(draft);
-    let operation = new_operation(draft, operation_id, plan, reason, &actor.name);
+    let mut operation = new_operation(draft, operation_id, plan, reason, &actor.name);
+    if heeds_safeguards && on(Guard::ProgramIsHeld) {
+        held::until_looked_at(&mut operation, draft.now);
+    }
     draft.begin(operation);
+    if heeds_safeguards {
+        draft.wake(draft.now);
+    }
     Ok(Reply::Started(operation_id))
 }
 

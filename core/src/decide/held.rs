@@ -1,4 +1,4 @@
-//! A fence that was not asked for and that safeguards hold: it is looked at again until it may begin, or is not wanted any more.
+//! A fence that no person asked for and that safeguards hold: it is looked at again until it may begin, or is not wanted any more.
 
 use serde_json::json;
 
@@ -29,10 +29,7 @@ pub(super) fn holding(
         opinions,
         draft.now,
     );
-    let mut by: Vec<Ruling> = all
-        .into_iter()
-        .filter(|ruling| ruling.holds() && on(Guard::SafeguardsHold))
-        .collect();
+    let mut by: Vec<Ruling> = all.into_iter().filter(Ruling::holds).collect();
     let is_held_anyway = by.iter().any(|ruling| !ruling.safeguard.is_asked());
     if is_held_anyway && opinions.asked_at.is_none() {
         by.retain(|ruling| !ruling.safeguard.is_asked());
@@ -57,6 +54,20 @@ pub(super) fn permits(draft: &Draft, around: &Neighbourhood, opinions: &Opinions
         .chain(groups)
         .chain(opinions.permits(draft.now));
     all.filter(|_| on(Guard::FenceTakesPermit)).collect()
+}
+
+/// Nothing of a program's fence begins before its safeguards were looked at: what they rest on does not come with the request.
+pub(super) fn until_looked_at(operation: &mut Operation, now: Timestamp) {
+    operation.status = OperationStatus::Held;
+    "its safeguards are looked at before it begins".clone_into(&mut operation.detail);
+    if let Work::Fence(fence) = &mut operation.work {
+        fence.cause = Cause::Program;
+        fence.held = Some(Held {
+            since: now,
+            looked_at: now,
+            by: Vec::new(),
+        });
+    }
 }
 
 /// Nothing of it begins until a look finds that no safeguard holds it, or a person says so.
@@ -107,7 +118,7 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
         // It was asked before the step was due, by another engine perhaps.
         return Reply::AlreadySo;
     }
-    if !draft.state.policy.fencing.automatic && !is_midway {
+    if !draft.state.policy.fencing.automatic && !is_midway && cause != Cause::Program {
         draft.end(
             OperationStatus::Cancelled,
             "the segment fences no host by itself any more".to_owned(),
@@ -122,7 +133,7 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
         let stands_still = |ruling: &Ruling| ruling.safeguard == Safeguard::Suspension;
         by.retain(|ruling| (ruling.safeguard.is_asked() || stands_still(ruling)) && !is_fenced);
     }
-    let is_held = draft.live().is_some_and(Operation::is_held);
+    let is_held = draft.live().and_then(Operation::held).is_some_and(Held::is_told);
     if !by.is_empty() && is_held {
         look_on(draft, by);
     } else if !by.is_empty() {
@@ -202,6 +213,7 @@ pub fn look_due(live: Option<&Operation>) -> Option<Timestamp> {
         .filter(|live| live.status.is_live() && live.paused.is_none())?
         .fence()?;
     match &fence.held {
+        Some(held) if !held.is_told() => Some(held.since),
         Some(held) => Some(after_s(held.looked_at, LOOK_AGAIN_S)),
         None => fence.asks.map(|asks| asks.since),
     }
@@ -226,13 +238,18 @@ fn look_on(draft: &mut Draft, by: Vec<Ruling>) {
 
 fn release(draft: &mut Draft) {
     let now = draft.now;
+    let was_told = draft.live().and_then(Operation::held).is_some_and(Held::is_told);
     set_held(draft, None);
     let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     operation.status = OperationStatus::Running;
-    operation.detail = "no safeguard holds it any more".to_owned();
     operation.updated_at = now;
+    operation.detail.clear();
+    if !was_told {
+        return;
+    }
+    "no safeguard holds it any more".clone_into(&mut operation.detail);
     let data = json!({
         "operation_id": operation.id,
         "kind": operation.kind(),

@@ -86,7 +86,15 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             plan,
             reason,
             actor,
-        } => fence::fence(draft, operation_id, plan, reason, &actor)?,
+            heeds_safeguards,
+        } => {
+            let request = fence::Request {
+                plan,
+                reason,
+                heeds_safeguards,
+            };
+            fence::fence(draft, operation_id, request, &actor)?
+        }
         Input::AutoFence {
             operation_id,
             plan,

@@ -54,6 +54,7 @@ fn request(world: &World) -> Input {
         plan: Some(world.plan.clone()),
         reason: "no heartbeat".to_owned(),
         actor: person("anna"),
+        heeds_safeguards: false,
     }
 }
 

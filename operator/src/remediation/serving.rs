@@ -193,7 +193,11 @@ async fn fence(
     let given = object.spec.reason.as_deref().filter(|reason| !reason.is_empty());
     let host_id = standing.state.host.id.to_string();
     let by = door.asker(ASKER);
-    let operation = match door.engine.fence(&host_id, given.unwrap_or(NO_REASON), &by).await {
+    let operation = match door
+        .engine
+        .fence_for_program(&host_id, given.unwrap_or(NO_REASON), &by)
+        .await
+    {
         Ok(Operated::Started(id, _) | Operated::Joined(id, _)) => id.to_string(),
         Ok(Operated::Already(_)) => "none".to_owned(),
         Err(error) => {

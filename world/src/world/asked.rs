@@ -9,11 +9,21 @@ use crate::plans;
 
 impl World {
     pub fn fence(&mut self) -> Result<Reply, Refusal> {
+        self.ask_for_fence(false)
+    }
+
+    /// A program asks: safeguards hold the fence.
+    pub fn fence_for_program(&mut self) -> Result<Reply, Refusal> {
+        self.ask_for_fence(true)
+    }
+
+    fn ask_for_fence(&mut self, heeds_safeguards: bool) -> Result<Reply, Refusal> {
         let input = Input::Fence {
             operation_id: OperationId(self.next_id()),
             plan: Some(self.plan.clone()),
             reason: "no heartbeat".to_owned(),
             actor: plans::person("anna"),
+            heeds_safeguards,
         };
         self.give(input)
     }

@@ -19,6 +19,7 @@ fn a_fence(plan: Option<FrozenPlan>) -> Input {
         plan,
         reason: "no heartbeat".to_owned(),
         actor: person("anna"),
+        heeds_safeguards: false,
     }
 }
 

@@ -21,6 +21,7 @@ mod s11_moves;
 mod s11_quarantine;
 mod s11_queries;
 mod s11_sight;
+mod s11_spared;
 mod s11_storm_brake;
 mod s11_suspension;
 mod s12_what_undoes_a_proof_ends_it;

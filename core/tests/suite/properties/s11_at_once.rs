@@ -35,6 +35,8 @@ enum Action {
     ComeBack(usize),
     Work(usize),
     Cancel(usize),
+    /// A program asks for a fence.
+    AskByProgram(usize),
     Retry(usize),
     Ask(usize),
 }
@@ -48,6 +50,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => host().prop_map(Action::ComeBack),
         2 => host().prop_map(Action::Work),
         1 => host().prop_map(Action::Cancel),
+        3 => host().prop_map(Action::AskByProgram),
         1 => host().prop_map(Action::Retry),
         1 => host().prop_map(Action::Ask),
     ]
@@ -136,6 +139,7 @@ impl Segment {
             Action::Work(host) => self.change(*host, World::work_off),
             Action::Cancel(host) => self.change(*host, |world| drop(world.cancel())),
             Action::Retry(host) => self.change(*host, |world| drop(world.retry())),
+            Action::AskByProgram(host) => self.change(*host, |world| drop(world.fence_for_program())),
             Action::Ask(host) => self.change(*host, |world| drop(world.fence())),
         }
     }

@@ -31,6 +31,8 @@ enum Action {
     ComeBack(usize),
     Work(usize),
     Cancel(usize),
+    /// A program asks for a fence.
+    AskByProgram(usize),
     Retry(usize),
 }
 
@@ -43,6 +45,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => host().prop_map(Action::ComeBack),
         3 => host().prop_map(Action::Work),
         2 => host().prop_map(Action::Cancel),
+        3 => host().prop_map(Action::AskByProgram),
         1 => host().prop_map(Action::Retry),
     ]
 }
@@ -136,7 +139,8 @@ impl Segment {
         let Some(counted_at) = self.counted_at[of] else {
             return;
         };
-        let Some(braked_at) = self.brakes.iter().filter(|at| **at <= counted_at).max() else {
+        // What was counted in the moment of the brake may have been counted before it.
+        let Some(braked_at) = self.brakes.iter().filter(|at| **at < counted_at).max() else {
             return;
         };
         let mut moments: Vec<Timestamp> = self
@@ -168,6 +172,7 @@ impl Segment {
             }
             Action::ComeBack(host) => self.change(host, |world| drop(world.see(FailureState::Up))),
             Action::Work(host) => self.change(host, World::work_off),
+            Action::AskByProgram(host) => self.change(host, |world| drop(world.fence_for_program())),
             Action::Cancel(host) => self.change(host, |world| drop(world.cancel())),
             Action::Retry(host) => self.change(host, |world| drop(world.retry())),
         }

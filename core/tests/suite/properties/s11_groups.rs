@@ -30,6 +30,8 @@ enum Action {
     /// A worker claims an attempt and commands the device, and is not heard of again.
     Command(usize),
     Cancel(usize),
+    /// A program asks for a fence.
+    AskByProgram(usize),
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -42,6 +44,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => host().prop_map(Action::Work),
         3 => host().prop_map(Action::Command),
         2 => host().prop_map(Action::Cancel),
+        3 => host().prop_map(Action::AskByProgram),
     ]
 }
 
@@ -210,6 +213,9 @@ impl Rack {
             }
             Action::Work(host) => {
                 self.change(host, World::work_off);
+            }
+            Action::AskByProgram(host) => {
+                self.change(host, |world| drop(world.fence_for_program()));
             }
             Action::Cancel(host) => {
                 self.change(host, |world| drop(world.cancel()));

@@ -24,6 +24,8 @@ enum Action {
     Cancel,
     Retry,
     Fence,
+    /// A program asks for it.
+    AskByProgram,
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -39,6 +41,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Cancel),
         1 => Just(Action::Retry),
         1 => Just(Action::Fence),
+        3 => Just(Action::AskByProgram),
     ]
 }
 
@@ -117,6 +120,7 @@ impl Dumping {
                 }
             }
             Action::Cancel | Action::Retry => {}
+            Action::AskByProgram => drop(self.world.fence_for_program()),
             Action::Fence => {
                 if self.world.fence().is_ok() && self.world.state.operation.is_some() {
                     self.wanted.push(self.world.live_id());

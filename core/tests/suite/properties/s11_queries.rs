@@ -34,6 +34,8 @@ enum Action {
     Cancel,
     Retry,
     Fence,
+    /// A program asks for it.
+    AskByProgram,
 }
 
 fn said() -> impl Strategy<Value = Said> {
@@ -60,6 +62,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Cancel),
         1 => Just(Action::Retry),
         1 => Just(Action::Fence),
+        3 => Just(Action::AskByProgram),
     ]
 }
 
@@ -174,6 +177,7 @@ impl Queried {
                 drop(world.retry());
             }
             Action::Cancel | Action::Retry => {}
+            Action::AskByProgram => drop(self.world.fence_for_program()),
             Action::Fence => {
                 drop(world.fence());
                 self.wanted

@@ -32,6 +32,8 @@ enum Action {
     /// An engine counts for a host. It may decide much later.
     Count(usize),
     Work(usize),
+    /// A program asks for a fence: what it sees through is cut off as the source is.
+    AskByProgram(usize),
     Pass(u16),
 }
 
@@ -43,6 +45,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => host().prop_map(Action::Die),
         8 => host().prop_map(Action::Count),
         3 => host().prop_map(Action::Work),
+        2 => host().prop_map(Action::AskByProgram),
         10 => (0..20_000_u16).prop_map(Action::Pass),
     ]
 }
@@ -195,6 +198,9 @@ impl Watched {
             }
             Action::Count(host) => self.worlds[host].others.sights = self.count(),
             Action::Work(host) => self.change(host, World::work_off),
+            // It asks of hosts that are silent.
+            Action::AskByProgram(host) if self.hosts[host].is_up => {}
+            Action::AskByProgram(host) => self.change(host, |world| drop(world.fence_for_program())),
             Action::Pass(ms) => {
                 for _ in 0..i64::from(ms) / STEP_MS {
                     self.step();

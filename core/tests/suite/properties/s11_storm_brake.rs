@@ -38,7 +38,7 @@ proptest! {
                 // Of a host that is suspended, that is asked later.
                 (Input::AutoFence { around, .. }, Reply::Started(id))
                     if !limits_hold(&moment.before.policy.fencing, around) && !is_suspended(moment) => drop(held.insert(*id)),
-                (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { .. }, Reply::Joined(id)) => drop(held.remove(id)),
+                (Input::Retry { operation_id: id, .. }, _) | (Input::Fence { heeds_safeguards: false, .. }, Reply::Joined(id)) => drop(held.remove(id)),
                 (Input::Confirm { .. }, Reply::Done) => held.clear(),
                 _ => {}
             }

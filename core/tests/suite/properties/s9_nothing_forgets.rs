@@ -144,6 +144,7 @@ proptest! {
             plan: Some(power_plan()),
             reason: "again".to_owned(),
             actor: person("anna"),
+            heeds_safeguards: false,
         };
         // The request releases an operation that is held.
         let is_held = |o: &Operation| o.status == OperationStatus::Held || o.is_held_by_brake();

@@ -11,7 +11,7 @@ pub struct Site {
     pub kept: Vec<String>,
 }
 
-/// Fences that were not asked for, and that a worker may carry out.
+/// Fences that no person asked for, and that a worker may carry out.
 pub fn is_under_way(world: &World) -> bool {
     begun_at(world).is_some()
 }
@@ -23,7 +23,10 @@ pub fn begun_at(world: &World) -> Option<Timestamp> {
         .operation
         .as_ref()
         .filter(|live| live.status == OperationStatus::Running);
-    let is_its = |live: &&Operation| live.requested_by == "ringfence" && live.round == 0;
+    let is_its = |live: &&Operation| {
+        let cause = live.fence().map(|fence| fence.cause);
+        cause.is_some_and(|cause| cause != Cause::Request) && live.round == 0
+    };
     let attempts = live.filter(is_its).into_iter().flat_map(Operation::attempts);
     attempts.map(|attempt| attempt.started_at).min()
 }

@@ -219,6 +219,7 @@ fn a_missing_plan_refuses_only_a_new_fence() {
         plan: None,
         reason: "no heartbeat".to_owned(),
         actor: person("anna"),
+        heeds_safeguards: false,
     };
     let input = unplanned(&mut world);
     assert_eq!(world.give(input), Err(Refusal::PlanMissing));

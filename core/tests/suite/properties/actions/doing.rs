@@ -12,6 +12,7 @@ use super::{Action, Lie, SICKNESS, SOURCES, Told};
 pub fn act(world: &mut World, action: &Action) {
     match action {
         Action::Fence => drop(world.fence()),
+        Action::AskByProgram => drop(world.fence_for_program()),
         Action::Evacuate => drop(world.evacuate()),
         Action::OthersFail(number) => {
             world.others.out_of_service = u64::from(*number);

@@ -53,6 +53,7 @@ fn beginnings() -> Vec<Vec<Action>> {
     vec![
         Vec::new(),
         lost(vec![Action::Fence]),
+        lost(vec![Action::AskByProgram]),
         lost(vec![Action::Fence, Action::Take]),
         lost(vec![Action::Fence, Action::Watch(20)]),
         lost(vec![
@@ -112,6 +113,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
     let index = any::<Index>;
     let common = prop_oneof![
         6 => Just(Action::Fence),
+        3 => Just(Action::AskByProgram),
         4 => any::<bool>().prop_map(|boot_confirmed| Action::Rejoin { boot_confirmed }),
         4 => Just(Action::Evacuate),
         1 => any::<bool>().prop_map(Action::CloudGoesAway),

@@ -19,6 +19,8 @@ pub const SICKNESS: &str = "KernelDeadlock";
 #[derive(Clone, Debug)]
 pub enum Action {
     Fence,
+    /// A program asks for a fence.
+    AskByProgram,
     Rejoin {
         boot_confirmed: bool,
     },
