@@ -65,16 +65,18 @@ impl Permit {
         [under_way].into_iter().chain(since).collect()
     }
 
-    /// To begin a fence by what was found out at this time: one for each span of time since, so that what others have begun in it is counted.
+    /// To begin a fence by what was found out at this time, after which so many may begin: one for each span of time since, so that what others have begun in it is counted. Each
+    /// span has its share: others that have begun in different spans are counted nowhere together.
     pub(crate) fn of_spans(of: &str, at_most: u32, found_at: Timestamp, now: Timestamp) -> Vec<Self> {
+        let names: Vec<String> = Self::names_of_spans(of.to_owned(), found_at, now).collect();
+        let spans = u32::try_from(names.len()).unwrap_or(u32::MAX).max(1);
+        let others = at_most.saturating_sub(1) / spans;
         let permit = |of| Self {
             of,
-            at_most,
+            at_most: at_most.min(others + 1),
             is_kept: true,
         };
-        Self::names_of_spans(of.to_owned(), found_at, now)
-            .map(permit)
-            .collect()
+        names.into_iter().map(permit).collect()
     }
 
     /// The names of those of the spans of time between two moments.

@@ -16,12 +16,13 @@ mod s11_at_once;
 mod s11_ceph;
 mod s11_cool_down;
 mod s11_groups;
+mod s11_held;
 mod s11_kdump;
 mod s11_moves;
 mod s11_quarantine;
 mod s11_queries;
 mod s11_sight;
-mod s11_spared;
+
 mod s11_storm_brake;
 mod s11_suspension;
 mod s12_what_undoes_a_proof_ends_it;

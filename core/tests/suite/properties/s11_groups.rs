@@ -257,6 +257,24 @@ fn fenced_of_all(bound: Bound) -> usize {
 }
 
 #[test]
+fn s11_fences_that_have_begun_in_two_spans_since_a_count_are_counted_together() {
+    let mut rack = Rack::new(Bound::Majority);
+    rack.pass(12_000);
+    rack.act(&Action::Count(1));
+    rack.act(&Action::FallSilent(0));
+    rack.act(&Action::Count(0));
+    // The next span begins at 30 s, and clocks may differ by a little.
+    rack.pass(22_000);
+    rack.act(&Action::FallSilent(4));
+    rack.act(&Action::Count(4));
+    rack.act(&Action::FallSilent(1));
+    rack.pass(5_000);
+    assert_eq!(rack.violation, None);
+    let begun = |host: usize| is_under_way(&rack.site.hosts[host]);
+    assert!(begun(0) && begun(4) && !begun(1));
+}
+
+#[test]
 fn s11_hosts_of_a_group_are_fenced_one_after_the_other_until_too_few_are_left() {
     assert_eq!(fenced_of_all(Bound::AtOnce(1)), HOSTS);
     // The others may have power still, and are known to be silent only. Which of them is it that may be fenced?
