@@ -148,13 +148,6 @@ pub struct Held {
     pub by: Vec<Ruling>,
 }
 
-impl Held {
-    /// Whether a look has found that something holds it.
-    pub(crate) fn is_told(&self) -> bool {
-        !self.by.is_empty()
-    }
-}
-
 /// What every safeguard says of an automatic fence of the host that began for this cause, if its failure state is this one.
 #[must_use]
 pub fn rulings(

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, Awaits, FailureState, FenceWork, FrozenPlan, FrozenTask, HostState, Operation, OperationId,
+    Actor, Awaits, Cause, FailureState, FenceWork, FrozenPlan, FrozenTask, HostState, Operation, OperationId,
     OperationKind, OperationStatus, Refusal, Reply, Stage, StepKind, Task, Work, WorkloadStep,
 };
 
@@ -62,11 +62,14 @@ pub(super) fn fence(
     proof::finish_ended(draft);
     supersede(draft);
     let mut operation = new_operation(draft, operation_id, plan, reason, &actor.name);
-    if heeds_safeguards && on(Guard::ProgramIsHeld) {
-        held::until_looked_at(&mut operation, draft.now);
+    if let Work::Fence(fence) = &mut operation.work
+        && heeds_safeguards
+    {
+        fence.cause = Cause::Program;
     }
     draft.begin(operation);
-    if heeds_safeguards {
+    if heeds_safeguards && on(Guard::ProgramIsHeld) {
+        held::hold(draft, Vec::new());
         draft.wake(draft.now);
     }
     Ok(Reply::Started(operation_id))

@@ -56,21 +56,8 @@ pub(super) fn permits(draft: &Draft, around: &Neighbourhood, opinions: &Opinions
     all.filter(|_| on(Guard::FenceTakesPermit)).collect()
 }
 
-/// Nothing of a program's fence begins before its safeguards were looked at: what they rest on does not come with the request.
-pub(super) fn until_looked_at(operation: &mut Operation, now: Timestamp) {
-    operation.status = OperationStatus::Held;
-    "its safeguards are looked at before it begins".clone_into(&mut operation.detail);
-    if let Work::Fence(fence) = &mut operation.work {
-        fence.cause = Cause::Program;
-        fence.held = Some(Held {
-            since: now,
-            looked_at: now,
-            by: Vec::new(),
-        });
-    }
-}
-
-/// Nothing of it begins until a look finds that no safeguard holds it, or a person says so.
+/// Nothing of it begins until a look finds that no safeguard holds it, or a person says so. What a program asks for is held by nothing but the look that is to come: what safeguards
+/// rest on does not come with the request.
 pub(super) fn hold(draft: &mut Draft, by: Vec<Ruling>) {
     let now = draft.now;
     let Some(operation) = draft.state.operation.as_mut() else {
@@ -98,6 +85,9 @@ pub(super) fn hold(draft: &mut Draft, by: Vec<Ruling>) {
 }
 
 fn told(by: &[Ruling]) -> String {
+    if by.is_empty() {
+        return "its safeguards are looked at before it begins".to_owned();
+    }
     let told: Vec<String> = by.iter().map(Ruling::told).collect();
     told.join("; ")
 }
@@ -133,8 +123,10 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
         let stands_still = |ruling: &Ruling| ruling.safeguard == Safeguard::Suspension;
         by.retain(|ruling| (ruling.safeguard.is_asked() || stands_still(ruling)) && !is_fenced);
     }
-    let is_held = draft.live().and_then(Operation::held).is_some_and(Held::is_told);
-    if !by.is_empty() && is_held {
+    let is_held = draft.live().is_some_and(Operation::is_held);
+    let held = draft.live().and_then(Operation::held);
+    let is_told = held.is_some_and(|held| !held.by.is_empty());
+    if !by.is_empty() && is_told {
         look_on(draft, by);
     } else if !by.is_empty() {
         hold(draft, by);
@@ -213,7 +205,7 @@ pub fn look_due(live: Option<&Operation>) -> Option<Timestamp> {
         .filter(|live| live.status.is_live() && live.paused.is_none())?
         .fence()?;
     match &fence.held {
-        Some(held) if !held.is_told() => Some(held.since),
+        Some(held) if held.by.is_empty() => Some(held.since),
         Some(held) => Some(after_s(held.looked_at, LOOK_AGAIN_S)),
         None => fence.asks.map(|asks| asks.since),
     }
@@ -238,18 +230,13 @@ fn look_on(draft: &mut Draft, by: Vec<Ruling>) {
 
 fn release(draft: &mut Draft) {
     let now = draft.now;
-    let was_told = draft.live().and_then(Operation::held).is_some_and(Held::is_told);
     set_held(draft, None);
     let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
     operation.status = OperationStatus::Running;
+    operation.detail = "no safeguard holds it any more".to_owned();
     operation.updated_at = now;
-    operation.detail.clear();
-    if !was_told {
-        return;
-    }
-    "no safeguard holds it any more".clone_into(&mut operation.detail);
     let data = json!({
         "operation_id": operation.id,
         "kind": operation.kind(),

@@ -118,9 +118,31 @@ async fn a_node_health_check_has_a_node_fenced_its_pods_deleted_and_the_node_tak
     let pod = plant.until_running("db-0", |_| true);
     let uid = pod["metadata"]["uid"].clone();
     let dead = plant.node(&pod["spec"]["nodeName"]);
+    // The health check does not know that an operator works on the node's rack.
+    let client = &plant.stack.client;
+    let suspension = format!("/hosts/{}/suspension", dead.name());
+    let work = json!({ "for_s": 600, "reason": "the switch of its rack is replaced" });
+    client.put(&suspension, work).await.ok(200);
     block_in_place(|| dead.kill());
     // The health check may be faster than Ringfence, to which the node is still UP.
     make(&plant, &of_node_health_check(dead.name(), &json!({})));
+    let held = until(&plant, dead.name(), "a remediation that is held", |object| {
+        condition(object, "Processing")["reason"] == "FenceHeld"
+    });
+    let why = condition(&held, "Processing")["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(why.contains("the switch of its rack is replaced"), "{why}");
+    let operations = client
+        .get(&format!("/operations?host={}", dead.name()))
+        .await
+        .ok(200);
+    assert_eq!(operations["operations"][0]["status"], "held", "{operations}");
+    client
+        .delete_because(&suspension, "the switch is there")
+        .await
+        .ok(200);
     let next = plant.until_running("db-0", |pod| pod["metadata"]["uid"] != uid);
     assert_ne!(next["spec"]["nodeName"], dead.name());
     let done = until(
@@ -169,7 +191,9 @@ async fn a_node_health_check_has_a_node_fenced_its_pods_deleted_and_the_node_tak
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_remediation_stops_when_it_is_told_so_and_leaves_the_fences_of_others_alone() {
-    let plant = Plant::start_with_operator(Ground::Standalone, json!({})).await;
+    // Two of three nodes are lost on purpose.
+    let policy = json!({ "fencing": { "at_most_percent": 100 } });
+    let plant = Plant::start_with_operator(Ground::Standalone, policy).await;
     define_machines(&plant);
     let unknown = of_node_health_check("n9", &json!({}));
     make(&plant, &unknown);

@@ -271,3 +271,59 @@ fn a_safeguard_says_what_it_would_say_beforehand() {
     );
     assert!(said.is_empty(), "{said:?}");
 }
+
+/// A health check asks for fences, in a segment that fences nothing by itself.
+fn asked_by_program(under_way: u64) -> World {
+    let mut policy = one_at_a_time();
+    policy.fencing.automatic = false;
+    let mut world = lost_under(power_plan(), policy);
+    world.others.under_way = under_way;
+    assert!(matches!(world.fence_for_program(), Ok(Reply::Started(_))));
+    world.expect(&[
+        "0.0 operation.started fence 1",
+        "0.0 operation.held: its safeguards are looked at before it begins",
+    ]);
+    assert!(world.sent.is_empty(), "it has begun before a look");
+    world.pass(1);
+    world
+}
+
+#[test]
+fn what_a_program_asks_for_begins_when_a_look_finds_that_nothing_holds_it() {
+    let mut world = asked_by_program(0);
+    world.expect(&[
+        "0.0 operation.released: no safeguard holds it any more",
+        "0.0 send 1 power.off bmc",
+    ]);
+    assert_eq!(permits(&world).len(), 1);
+    let fence = world.state.operation.as_ref().unwrap().fence().unwrap();
+    assert_eq!(fence.cause, Cause::Program);
+    world.work_off();
+    assert!(world.is_fenced());
+}
+
+#[test]
+fn what_a_program_asks_for_is_held_as_an_automatic_fence_is_and_by_no_other_program_released() {
+    let mut world = asked_by_program(1);
+    world.expect(&[&format!("0.0 operation.held: {HELD}")]);
+    let id = world.live_id();
+    assert_eq!(world.fence_for_program(), Ok(Reply::Joined(id)));
+    world.pass(10_000);
+    assert!(world.sent.is_empty());
+    assert_eq!(world.fence(), Ok(Reply::Joined(id)));
+    assert_eq!(world.sent.len(), 1, "a person wants it");
+}
+
+#[test]
+fn the_storm_brake_asks_a_person_about_what_a_program_asks_for() {
+    let mut world = asked_by_program(0);
+    world.cancel().unwrap();
+    world.others.out_of_service = 5;
+    let before = world.sent.len();
+    world.fence_for_program().unwrap();
+    world.pass(1);
+    let live = world.state.operation.clone().unwrap();
+    assert!(live.is_held_by_brake() && live.status == OperationStatus::NeedsOperator);
+    world.pass(60_000);
+    assert_eq!(world.sent.len(), before);
+}
