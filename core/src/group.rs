@@ -260,37 +260,63 @@ pub(crate) fn check(rules: &[GroupRule], problems: &mut Problems) {
     }
 }
 
-/// Refuses new rules that no host can be meant by, that would hold nothing or that would hold everything. `known` counts the hosts by the labels that they have. Rules that the segment
-/// has already stay, whatever has become of the hosts.
+/// Refuses new rules that no host can be meant by, that would hold nothing or that would hold everything. `known` counts the hosts by the labels that they have, and `hosts` all of
+/// them. Rules that the segment has already stay, whatever has become of the hosts.
 pub fn check_groups(
     rules: &[GroupRule],
     present: &[GroupRule],
-    known: &BTreeMap<String, BTreeMap<String, u64>>,
+    (hosts, known): (u64, &BTreeMap<String, BTreeMap<String, u64>>),
     problems: &mut Problems,
 ) {
-    for (at, rule) in rules.iter().enumerate() {
+    let new = rules
+        .iter()
+        .enumerate()
+        .filter(|(_, rule)| !present.contains(rule));
+    for (at, rule) in new {
         let field = format!("policy.fencing.groups[{at}]");
-        let Some(label) = rule.label.as_ref().filter(|_| !present.contains(rule)) else {
-            continue;
+        let (largest, whose) = match &rule.label {
+            Some(label) => match known.get(label) {
+                Some(values) => {
+                    let largest = values.values().copied().max().unwrap_or_default();
+                    let whose = format!("the largest group of label {label:?} has {largest} hosts");
+                    (largest, whose)
+                }
+                None => {
+                    problems.add(format!("{field}.label"), unknown(label, known));
+                    continue;
+                }
+            },
+            None => (hosts, format!("there are {hosts} hosts")),
         };
-        let Some(values) = known.get(label) else {
-            problems.add(format!("{field}.label"), unknown(label, known));
-            continue;
-        };
-        let largest = values.values().copied().max().unwrap_or_default();
-        let whose = format!("the largest group of label {label:?} has {largest} hosts");
-        if let Some(most) = rule.at_most_out.filter(|most| u64::from(*most) >= largest) {
+        // A group may grow, and hosts may be added after the policy.
+        if let Some(at_once) = rule
+            .at_once
+            .filter(|at_once| hosts > 0 && u64::from(*at_once) > hosts)
+        {
             problems.add(
-                format!("{field}.at_most_out"),
-                format!("is {most}, and {whose}: it would hold nothing; fewer than {largest} are allowed"),
+                format!("{field}.at_once"),
+                format!("is {at_once}, and there are {hosts} hosts: it would hold nothing; 1 to {hosts} is allowed"),
             );
         }
-        if rule.majority && largest < 3 {
-            problems.add(
-                format!("{field}.majority"),
-                format!("is true, and {whose}: no host of it could be fenced by itself; groups of 3 hosts or more are allowed"),
-            );
+        if rule.label.is_none() && hosts == 0 {
+            continue;
         }
+        check_against(rule, &field, (largest, &whose), problems);
+    }
+}
+
+fn check_against(rule: &GroupRule, field: &str, (largest, whose): (u64, &str), problems: &mut Problems) {
+    if let Some(most) = rule.at_most_out.filter(|most| u64::from(*most) >= largest) {
+        problems.add(
+            format!("{field}.at_most_out"),
+            format!("is {most}, and {whose}: it would hold nothing; fewer than {largest} are allowed"),
+        );
+    }
+    if rule.majority && largest < 3 {
+        problems.add(
+            format!("{field}.majority"),
+            format!("is true, and {whose}: no host of it could be fenced by itself; groups of 3 hosts or more are allowed"),
+        );
     }
 }
 

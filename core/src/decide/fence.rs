@@ -41,10 +41,11 @@ pub(super) fn fence(
         .filter(|live| live.kind() == OperationKind::Fence && !has_ended)
     {
         let (id, is_held) = (live.id, live.is_held());
+        let overrides = (!heeds_safeguards).then(|| held::overridden(live));
         // The operation keeps the reason of the one who began it.
         draft.note(
             "fence.joined",
-            json!({ "operation_id": id, "reason": reason, "by": actor.name }),
+            json!({ "operation_id": id, "reason": reason, "by": actor.name, "overrides": overrides.unwrap_or_default() }),
         );
         if heeds_safeguards {
             return Ok(Reply::Joined(id));

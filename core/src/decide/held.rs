@@ -180,6 +180,13 @@ pub(super) fn wanted(draft: &mut Draft) {
     }
 }
 
+/// What holds the operation, in words: a person who wants it overrides that.
+pub(super) fn overridden(live: &Operation) -> Vec<String> {
+    let by = live.held().map(|held| held.by.iter().map(Ruling::told).collect());
+    let brake = live.is_held_by_brake().then(|| vec![live.detail.clone()]);
+    brake.or(by).unwrap_or_default()
+}
+
 /// What others say does not hold its next step.
 fn go_on_with_next(draft: &mut Draft, opinions: &Opinions, is_held: bool) {
     if let Some(fence) = fence_of(draft) {

@@ -26,9 +26,10 @@ pub(super) fn retry(
             status: live.status,
         });
     }
+    let overrides = held::overridden(live);
     draft.note(
         "operation.retry",
-        json!({ "operation_id": id, "reason": reason, "by": actor.name }),
+        json!({ "operation_id": id, "reason": reason, "by": actor.name, "overrides": overrides }),
     );
     let why = format!("tried again by {}: {reason}", actor.name);
     held::wanted(draft);

@@ -64,24 +64,31 @@ fn policy() -> SegmentPolicy {
 
 /// What is ruled of a silent host whose Ceph gave this answer.
 fn ruling(answer: Result<CephSurvey, String>, age_s: i64) -> Ruling {
-    let mut world = World::new(power_plan(), policy());
+    let all = rulings_of([("main", answer)], age_s);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0].clone()
+}
+
+/// What is ruled of a silent host whose segment names several, which gave these answers.
+fn rulings_of<const N: usize>(answers: [(&str, Result<CephSurvey, String>); N], age_s: i64) -> Vec<Ruling> {
+    let mut policy = policy();
+    policy.fencing.ceph = answers.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut world = World::new(power_plan(), policy);
     let _ = world.see(FailureState::Unreachable);
     let opinions = Opinions {
         asked_at: Some(start()),
-        ceph: [("main".to_owned(), answer)].into(),
+        ceph: answers.map(|(name, answer)| (name.to_owned(), answer)).into(),
         ..Opinions::default()
     };
     let now = start() + TimeDelta::seconds(age_s);
-    let all = rulings(
+    rulings(
         &world.state,
         Cause::Silence,
         FailureState::Unreachable,
         &Neighbourhood::default(),
         &opinions,
         now,
-    );
-    assert_eq!(all.len(), 1, "{all:?}");
-    all[0].clone()
+    )
 }
 
 #[track_caller]
@@ -108,6 +115,31 @@ fn down(maps: &mut CephMaps, osds: &[i32]) {
     for id in osds {
         maps.osds.get_mut(id).unwrap().is_up = false;
     }
+}
+
+#[test]
+fn a_host_is_fenced_where_each_ceph_of_its_segment_goes_on_without_it() {
+    let fine = || Ok(healthy().survey("a", &[], Some(true)));
+    let mut hurt = healthy();
+    down(&mut hurt, &[2]);
+    let verdicts = |other: Result<CephSurvey, String>| -> Vec<Verdict> {
+        let all = rulings_of([("archive", other), ("main", fine())], 0);
+        all.iter().map(|ruling| ruling.verdict).collect()
+    };
+    assert_eq!(verdicts(fine()), [Verdict::Allow, Verdict::Allow]);
+    // A Ceph of which the host carries nothing.
+    assert_eq!(
+        verdicts(Ok(hurt.survey("z", &[], None))),
+        [Verdict::Allow, Verdict::Allow]
+    );
+    assert_eq!(
+        verdicts(Ok(hurt.survey("a", &[], Some(true)))),
+        [Verdict::Hold, Verdict::Allow]
+    );
+    assert_eq!(
+        verdicts(Err("no monitor answers".to_owned())),
+        [Verdict::Unknown, Verdict::Allow]
+    );
 }
 
 #[test]

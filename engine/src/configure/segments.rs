@@ -4,7 +4,7 @@ use ringfence_core::{
     DEFAULT_SEGMENT_ID, FencingPolicy, FieldChange, Method, Problems, Resource, Segment, SegmentDraft,
     SegmentId, SegmentPolicy, check_groups,
 };
-use ringfence_db::DbError;
+use ringfence_db::{DbError, Filters};
 use serde_json::{Value, json};
 
 use super::{check_revision, require_written};
@@ -102,7 +102,9 @@ impl Engine {
             let present = ringfence_db::segment(&mut reader, id).await?;
             let present = present.map(|segment| segment.policy.fencing.groups);
             let labels = ringfence_db::label_values(&mut reader).await?;
-            check_groups(groups, &present.unwrap_or_default(), &labels, &mut problems);
+            let hosts = ringfence_db::count_hosts(&mut reader, &Filters::default()).await?;
+            let known = (hosts, &labels);
+            check_groups(groups, &present.unwrap_or_default(), known, &mut problems);
         }
         Ok(problems.into_result()?)
     }

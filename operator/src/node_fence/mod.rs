@@ -9,6 +9,7 @@ mod releasing;
 mod requesting;
 mod serving;
 mod status;
+mod suspending;
 mod wishes;
 mod word;
 

@@ -26,6 +26,9 @@ pub(crate) struct Spec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     pub suspend: bool,
+    /// RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend_until: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
 }
@@ -55,6 +58,8 @@ pub(crate) struct Status {
     pub proofs: Option<Vec<ShownProof>>,
     pub attempts: Option<Vec<ShownAttempt>>,
     pub conditions: Option<Vec<Condition>>,
+    /// When the suspension ends or has ended that `spec` asks for.
+    pub suspended_until: Option<String>,
     /// The word of `spec` that was heard.
     pub confirmation: Option<Confirmation>,
     /// The record of the host, where it is kept here. It is written elsewhere.
@@ -137,6 +142,7 @@ mod tests {
         };
         let spec = Spec {
             plan: Some("p".to_owned()),
+            suspend_until: Some("2026-11-28T22:00:00Z".to_owned()),
             confirmation: Some(word()),
             ..Spec::default()
         };

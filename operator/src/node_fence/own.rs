@@ -7,8 +7,8 @@ use kube::core::Object;
 use ringfence_core::{MAX_REASON_CHARS, OperationKind};
 
 use super::object::{MADE_BY, NodeFence, Spec, api, has_record, kind};
-use super::requesting;
 use super::serving::{Served, Verdict};
+use super::suspending;
 use crate::OperatorError;
 use crate::door::{Door, Standing};
 use crate::marks::{FINALIZER, name_of};
@@ -54,7 +54,10 @@ pub(super) async fn keep(
     object: &NodeFence,
     standing: Option<Standing>,
 ) -> Result<Option<Served>, OperatorError> {
-    let stays = |standing: &Standing| !is_released(standing) || has_record(object);
+    let stays = |standing: &Standing| {
+        let is_suspended = suspending::is_in_force(door, object, standing);
+        !is_released(standing) || has_record(object) || is_suspended
+    };
     let Some(standing) = standing.filter(stays) else {
         let name = name_of(&object.metadata);
         // A record that was written meanwhile, for a fence that is not committed yet, is not removed with it.
@@ -66,7 +69,9 @@ pub(super) async fn keep(
         return Ok(None);
     };
     if object.spec.suspend {
-        return requesting::suspend(door, object, standing).await.map(Some);
+        return Box::pin(suspending::suspend(door, object, standing))
+            .await
+            .map(Some);
     }
     let message = "Ringfence has made this NodeFence for a fence that was not asked for by one";
     Ok(Some(Served {

@@ -1,11 +1,11 @@
 //! A `NodeFence` that was made by hand: its fence is asked for once.
 
-use ringfence_core::{OperationId, OperationKind};
 use ringfence_engine::Operated;
 
 use super::object::{NodeFence, api};
 use super::serving::{Served, Verdict};
 use super::status::{status, tell_fenced};
+use super::suspending;
 use crate::OperatorError;
 use crate::condition::Conditions;
 use crate::door::{Door, Standing};
@@ -14,7 +14,6 @@ use crate::refusal::{Why, told};
 
 /// The reason of a fence whose object gives none.
 const NO_REASON: &str = "a NodeFence was made";
-const SUSPENDED: &str = "spec.suspend of the NodeFence is true";
 
 /// Asks the engine for what the object asks for, unless that was done.
 pub(super) async fn request(
@@ -31,7 +30,7 @@ pub(super) async fn request(
     };
     keep(door, &api(&door.client), &object.metadata).await?;
     if object.spec.suspend {
-        suspend(door, object, standing).await
+        suspending::suspend(door, object, standing).await
     } else if is_carried_out(&object.metadata) {
         Ok(accepted(standing))
     } else {
@@ -75,45 +74,6 @@ fn host_unknown(door: &Door, node: &str) -> Why {
          --backend kubernetes --cloud {cluster}"
     );
     Why::new("HostUnknown", message)
-}
-
-/// Stops the running fence, unless it is proven.
-pub(super) async fn suspend(
-    door: &Door,
-    object: &NodeFence,
-    standing: Standing,
-) -> Result<Served, OperatorError> {
-    let name = name_of(&object.metadata);
-    let standing = match unproven_fence(&standing) {
-        Some(fence) => {
-            cancel(door, fence, name).await?;
-            door.standing(name).await?.unwrap_or(standing)
-        }
-        None => standing,
-    };
-    if is_carried_out(&object.metadata) && standing.state.host.fence.is_none() {
-        carried_out(door, &api(&door.client), &object.metadata, None).await?;
-    }
-    let message = "spec.suspend is true: no fence is asked for, and one that begins is cancelled";
-    Ok(refused(Why::new("Suspended", message), Some(standing)))
-}
-
-async fn cancel(door: &Door, fence: OperationId, node: &str) -> Result<(), OperatorError> {
-    let by = door.asker("NodeFence");
-    match door.engine.cancel(fence.0, SUSPENDED, &by).await {
-        Ok(_) => tracing::info!(cluster = door.cluster, node, "a fence was suspended"),
-        // A refusal: it has ended by itself.
-        Err(error) => {
-            told(error)?;
-        }
-    }
-    Ok(())
-}
-
-fn unproven_fence(standing: &Standing) -> Option<OperationId> {
-    let live = standing.state.operation.as_ref()?;
-    let is_unproven = standing.state.host.current_fence().is_none();
-    (live.kind() == OperationKind::Fence && is_unproven).then_some(live.id)
 }
 
 async fn fence(door: &Door, object: &NodeFence, standing: Standing) -> Result<Served, OperatorError> {

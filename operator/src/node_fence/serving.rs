@@ -8,7 +8,7 @@ use super::object::{NodeFence, api, has_record, is_deleted, is_own};
 use super::requesting::names_another_node;
 use super::status::{status, tell_fenced};
 use super::word::{self, Said};
-use super::{failures, own, releasing, requesting};
+use super::{failures, own, releasing, requesting, suspending};
 use crate::condition::Conditions;
 use crate::door::{Door, Standing, look_again};
 use crate::marks::name_of;
@@ -33,12 +33,22 @@ pub(super) struct Verdict {
     pub accepted: Option<Why>,
     pub refused: Option<Why>,
     pub not_released: Option<Why>,
+    /// When the suspension ends that the object asks for.
+    pub suspended_until: Option<String>,
 }
 
 /// Serves the `NodeFence` of a node; returns when it is looked at again without a change.
 pub(crate) async fn serve(door: &Door, node: &str) -> Result<Option<Duration>, OperatorError> {
     let standing = door.standing(node).await?;
-    let Some(object) = door.call(api(&door.client).get_opt(node)).await? else {
+    let object = door.call(api(&door.client).get_opt(node)).await?;
+    let suspends = |object: &NodeFence| {
+        object.spec.suspend && !is_deleted(object) && names_another_node(object, node).is_none()
+    };
+    let standing = match object.as_ref().is_some_and(suspends) {
+        true => standing,
+        false => Box::pin(suspending::lift(door, node, standing)).await?,
+    };
+    let Some(object) = object else {
         return match standing {
             Some(standing) => own::make(door, node, &standing).await,
             None => Ok(None),
@@ -108,6 +118,7 @@ async fn show(
         conditions.no("Released", why);
     }
     let mut wanted = status(standing.as_ref(), conditions.done());
+    wanted.suspended_until = verdict.suspended_until;
     wanted.confirmation = word::to_remember(object);
     wanted.record = object.status.as_ref().and_then(|status| status.record.clone());
     if verdict.refused.is_some() && standing.as_ref().is_some_and(is_unasked) {

@@ -45,6 +45,7 @@ pub(super) fn status(standing: Option<&Standing>, conditions: Vec<Condition>) ->
         proofs: Some(proofs.iter().map(proof).collect()),
         attempts: shown.map(attempts),
         conditions,
+        suspended_until: None,
         confirmation: None,
         record: None,
     }

@@ -14,7 +14,8 @@ use super::plant::{CLUSTER, PODS, control_plane, define_objects, settings};
 
 const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 
-const NODES: usize = 300;
+/// More than are added between two looks, and few enough that all are made before the first of them is held for lost: no kubelet stands behind them.
+const NODES: usize = 150;
 /// Between two looks, where nothing shortens the wait.
 const EVERY: Duration = Duration::from_secs(300);
 /// Longer than adding takes, and much shorter than one wait.

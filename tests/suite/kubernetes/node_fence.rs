@@ -230,8 +230,10 @@ async fn a_node_fence_that_cannot_be_carried_out_says_why() {
     let suspended = json!({ "spec": { "plan": null, "suspend": true } });
     block_in_place(|| plant.api().patch(&path, &suspended).unwrap());
     until(&plant, "n3", "a suspended one", |object| {
-        is_refused(object, "Suspended")
+        is_refused(object, "Suspended") && object["status"]["suspendedUntil"].is_string()
     });
+    let suspension = plant.stack.client.host("n3").await["suspension"].clone();
+    assert_eq!(suspension["by"], "kubernetes:lab NodeFence", "{suspension}");
     let resumed = json!({ "spec": { "suspend": false } });
     block_in_place(|| plant.api().patch(&path, &resumed).unwrap());
     until(&plant, "n3", "the fence done", |object| {
@@ -275,13 +277,35 @@ async fn a_node_fence_that_cannot_be_carried_out_says_why() {
         assert!(note.ends_with("ringfence method check bmc --host n3"), "{note}");
         assert!(!note.contains(IpmiBmc::PASSWORD), "{note}");
     }
-    let suspended = json!({ "spec": { "suspend": true } });
-    block_in_place(|| plant.api().patch(&path, &suspended).unwrap());
-    let fence = plant.until_ended("n3", "fence").await;
-    assert_eq!(fence["status"], "cancelled", "{fence}");
-    until(&plant, "n3", "the cancelled fence shown", |object| {
-        is_refused(object, "Suspended") && object["status"]["fencingState"] == "UNFENCED"
+    let set = |suspend: bool, until: Value| {
+        let change = json!({ "spec": { "suspend": suspend, "suspendUntil": until } });
+        block_in_place(|| plant.api().patch(&path, &change))
+    };
+    let live = |status: &'static str| {
+        move |list: &Value| {
+            list["operations"][0]["status"] == status && list["operations"][0]["kind"] == "fence"
+        }
+    };
+    let operations = "/operations?host=n3&sort=created_at:desc&limit=1";
+    let client = &plant.stack.client;
+    set(true, json!(null)).unwrap();
+    client.until(operations, live("held")).await;
+    assert!(
+        set(true, json!("tomorrow")).is_err(),
+        "the API server takes what is no time"
+    );
+    set(true, json!("2199-01-01T00:00:00Z")).unwrap();
+    let refused = until(&plant, "n3", "an end that is too far away refused", |object| {
+        is_refused(object, "Invalid")
     });
+    let why = condition(&refused, "Accepted")["message"].as_str().unwrap();
+    assert!(why.contains("an end within 30 days is allowed"), "{why}");
+    set(true, json!("2026-01-01T00:00:00Z")).unwrap();
+    until(&plant, "n3", "a suspension that is over", |object| {
+        is_refused(object, "SuspensionEnded")
+    });
+    client.until(operations, live("running")).await;
+    assert_eq!(client.host("n3").await["suspension"], Value::Null);
     plant.stack.stop().await;
 }
 

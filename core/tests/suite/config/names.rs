@@ -285,26 +285,36 @@ fn bad_groups() -> Vec<GroupRule> {
 #[test]
 fn rules_for_groups_that_no_host_is_of_or_that_hold_nothing_or_everything_are_refused() {
     let known = |hosts: u64| [("etcd".to_owned(), [("east".to_owned(), hosts)].into())].into();
+    let check_rule = |rule: GroupRule, hosts| {
+        let rules = std::slice::from_ref(&rule);
+        let mut problems = Problems::default();
+        check_groups(rules, &[], (hosts, &known(hosts)), &mut problems);
+        let mut none = Problems::default();
+        check_groups(rules, rules, (hosts, &known(hosts)), &mut none);
+        assert!(none.0.is_empty(), "a rule that is there stays: {none}");
+        problems.to_string()
+    };
     let check = |label: &str, at_most_out, majority, hosts| {
         let rule = GroupRule {
-            label: Some(label.to_owned()),
+            label: Some(label.to_owned()).filter(|label| !label.is_empty()),
             at_once: None,
             at_most_out,
             majority,
         };
-        let mut problems = Problems::default();
-        check_groups(std::slice::from_ref(&rule), &[], &known(hosts), &mut problems);
-        let mut none = Problems::default();
-        check_groups(
-            std::slice::from_ref(&rule),
-            std::slice::from_ref(&rule),
-            &known(hosts),
-            &mut none,
-        );
-        assert!(none.0.is_empty(), "a rule that is there stays: {none}");
-        problems.to_string()
+        check_rule(rule, hosts)
+    };
+    let at_once = |at_once, hosts| {
+        let rule = GroupRule {
+            at_once: Some(at_once),
+            ..GroupRule::default()
+        };
+        check_rule(rule, hosts)
     };
     assert_eq!(check("etcd", Some(2), true, 3), "");
+    assert_eq!(check("", Some(2), true, 3), "");
+    // The hosts are to be added.
+    assert_eq!(check("", Some(2), true, 0), "");
+    assert_eq!(at_once(9, 0) + &at_once(9, 9), "");
     for (told, why) in [
         (
             check("ectd", Some(1), false, 3),
@@ -317,6 +327,18 @@ fn rules_for_groups_that_no_host_is_of_or_that_hold_nothing_or_everything_are_re
         (
             check("etcd", None, true, 2),
             "no host of it could be fenced by itself",
+        ),
+        (
+            check("", Some(3), false, 3),
+            "is 3, and there are 3 hosts: it would hold nothing; fewer than 3 are allowed",
+        ),
+        (
+            check("", None, true, 2),
+            "there are 2 hosts: no host of it could be fenced by itself",
+        ),
+        (
+            at_once(10, 9),
+            "is 10, and there are 9 hosts: it would hold nothing; 1 to 9 is allowed",
         ),
     ] {
         assert!(told.contains(why), "{told}");

@@ -1,8 +1,8 @@
 //! Fences that were not asked for, and that safeguards hold.
 
 use ringfence_core::{
-    Cause, FailureState, FencingPolicy, OperationStatus, Permit, Reply, Safeguard, SegmentPolicy, Verdict,
-    rulings,
+    Cause, Effect, FailureState, FencingPolicy, OperationStatus, Permit, Reply, Safeguard, SegmentPolicy,
+    Verdict, rulings,
 };
 
 use super::{comes_back, lost_under};
@@ -112,6 +112,16 @@ fn those_that_fell_silent_earlier_come_first() {
     );
 }
 
+/// What a person has overridden by the last request, as the audit trail tells it.
+fn overridden(world: &World) -> Vec<&str> {
+    let decision = world.trace.last().unwrap().said.as_ref().unwrap();
+    let notes = decision.effects.iter().filter_map(|effect| match effect {
+        Effect::Note(note) => note.detail["overrides"].as_array(),
+        Effect::Event(_) | Effect::Dispatch(_) => None,
+    });
+    notes.flatten().map(|one| one.as_str().unwrap()).collect()
+}
+
 #[test]
 fn a_request_to_fence_the_host_and_a_retry_let_a_held_fence_begin() {
     let mut asked = held();
@@ -120,6 +130,7 @@ fn a_request_to_fence_the_host_and_a_retry_let_a_held_fence_begin() {
     let mut retried = held();
     assert_eq!(retried.retry(), Ok(Reply::Done));
     for mut world in [asked, retried] {
+        assert_eq!(overridden(&world), [HELD], "what it overrides is on record");
         assert!(
             permits(&world).is_empty(),
             "what a person asks for needs no permit"
