@@ -48,7 +48,8 @@ async fn a_source_that_loses_most_of_its_hosts_has_none_fenced_until_it_hears_th
     for host in ["h1", "h2", "h4", "h5"] {
         stack.client.seen(host, "UP").await.ok(200);
     }
-    let why = "test hears 5 of its 6 hosts, and 1 of them for 10 s";
+    // How many for 10 s depends on how long the sixth has been heard by now.
+    let why = "test hears 5 of its 6 hosts, and ";
     stack.until_held("sight", "h3", "hold", why).await;
     stack.client.until_fenced("h3").await;
     stack.judge("h3").await;
