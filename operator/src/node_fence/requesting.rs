@@ -30,7 +30,7 @@ pub(super) async fn request(
     };
     keep(door, &api(&door.client), &object.metadata).await?;
     if object.spec.suspend {
-        suspending::suspend(door, object, standing).await
+        Box::pin(suspending::suspend(door, object, standing)).await
     } else if is_carried_out(&object.metadata) {
         Ok(accepted(standing))
     } else {
