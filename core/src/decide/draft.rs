@@ -194,8 +194,14 @@ impl Draft {
         );
         let host = &mut self.state.host;
         host.generation = operation.generation;
-        host.is_silence_answered |= host.failure_state == FailureState::Unreachable;
+        self.answer_silence();
         self.superseded = self.state.operation.replace(operation);
+    }
+
+    /// No automatic fence begins for a silence of the host that lasts already.
+    pub fn answer_silence(&mut self) {
+        let host = &mut self.state.host;
+        host.is_silence_answered |= host.failure_state == FailureState::Unreachable;
     }
 
     /// Ends the operation as succeeded or cancelled, and with it whatever of it is still open.

@@ -68,8 +68,11 @@ pub(super) fn fence(
     {
         fence.cause = Cause::Program;
     }
+    let was_answered = draft.state.host.is_silence_answered;
     draft.begin(operation);
     if heeds_safeguards && on(Guard::ProgramIsHeld) {
+        // The silence is answered when it begins: a program may take it back before.
+        draft.state.host.is_silence_answered = was_answered;
         held::hold(draft, Vec::new());
         draft.wake(draft.now);
     }

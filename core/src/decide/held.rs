@@ -133,7 +133,7 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
     } else if is_midway {
         go_on_with_next(draft, opinions, is_held);
     } else if let Some(why) = auto_fence::brake(draft, around) {
-        set_held(draft, None);
+        begins(draft);
         auto_fence::ask(draft, &why);
     } else {
         let taken = permits(draft, around, opinions);
@@ -177,6 +177,7 @@ pub(super) fn wanted(draft: &mut Draft) {
     if let Some(fence) = fence_of(draft) {
         fence.is_wanted = fence.cause != Cause::Request;
         fence.asks = None;
+        draft.answer_silence();
     }
 }
 
@@ -237,7 +238,7 @@ fn look_on(draft: &mut Draft, by: Vec<Ruling>) {
 
 fn release(draft: &mut Draft) {
     let now = draft.now;
-    set_held(draft, None);
+    begins(draft);
     let Some(operation) = draft.state.operation.as_mut() else {
         return;
     };
@@ -253,8 +254,10 @@ fn release(draft: &mut Draft) {
     draft.event(EventKind::OperationReleased, data);
 }
 
-fn set_held(draft: &mut Draft, held: Option<Held>) {
+/// It answers the silence of its host from now on, whatever becomes of it.
+pub(super) fn begins(draft: &mut Draft) {
     if let Some(fence) = fence_of(draft) {
-        fence.held = held;
+        fence.held = None;
     }
+    draft.answer_silence();
 }

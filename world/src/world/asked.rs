@@ -7,6 +7,9 @@ use uuid::Uuid;
 use super::World;
 use crate::plans;
 
+/// The program that asks for fences.
+const PROGRAM: &str = "kubernetes";
+
 impl World {
     pub fn fence(&mut self) -> Result<Reply, Refusal> {
         self.ask_for_fence(false)
@@ -17,12 +20,17 @@ impl World {
         self.ask_for_fence(true)
     }
 
+    /// The program that asks for fences takes back what it has asked for.
+    pub fn cancel_by_program(&mut self) -> Result<Reply, Refusal> {
+        self.cancel_by(plans::person(PROGRAM))
+    }
+
     fn ask_for_fence(&mut self, heeds_safeguards: bool) -> Result<Reply, Refusal> {
         let input = Input::Fence {
             operation_id: OperationId(self.next_id()),
             plan: Some(self.plan.clone()),
             reason: "no heartbeat".to_owned(),
-            actor: plans::person("anna"),
+            actor: plans::person(if heeds_safeguards { PROGRAM } else { "anna" }),
             heeds_safeguards,
         };
         self.give(input)
@@ -89,11 +97,15 @@ impl World {
     }
 
     pub fn cancel(&mut self) -> Result<Reply, Refusal> {
+        self.cancel_by(plans::person("anna"))
+    }
+
+    fn cancel_by(&mut self, actor: Actor) -> Result<Reply, Refusal> {
         let operation_id = self.live_id();
         self.give(Input::Cancel {
             operation_id,
             reason: "a mistake".to_owned(),
-            actor: plans::person("anna"),
+            actor,
         })
     }
 

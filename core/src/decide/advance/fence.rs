@@ -6,7 +6,7 @@ use crate::decide::draft::after_ms;
 use crate::decide::fence::isolates;
 use crate::decide::{AUTO_FENCE_AGAIN_MS, Draft, held, kdump_proof, proof};
 use crate::guard::{Guard, on};
-use crate::{Awaits, Operation, OperationStatus, TaskStatus, Work};
+use crate::{Awaits, Operation, OperationStatus, TaskStatus};
 
 pub(super) fn go_on(draft: &mut Draft) {
     // While it is held, not even the host's own watchdog opens one gate more.
@@ -62,10 +62,8 @@ fn resume(draft: &mut Draft) {
     if let Some(operation) = draft.state.operation.as_mut() {
         operation.status = OperationStatus::Running;
         operation.restart_at = None;
-        if let Work::Fence(fence) = &mut operation.work {
-            fence.held = None;
-        }
     }
+    held::begins(draft);
 }
 
 /// Keeps workloads from starting on the host, beside whatever is still under way. `true` if nothing of it is left.

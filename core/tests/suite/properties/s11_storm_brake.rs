@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use ringfence_core::*;
 
 use super::actions::{Truthfulness, history, live_through};
-use super::facts::{decisions, fenced_generation, has_note, is_suspended};
+use super::facts::{decisions, fenced_generation, has_event, has_note, is_suspended};
 use super::settings::setting;
+use ringfence_world::Moment;
 
 fn limits_hold(policy: &FencingPolicy, around: &Neighbourhood) -> bool {
     let share = around.out_of_service * 100 <= around.hosts * u64::from(policy.at_most_percent);
@@ -21,6 +22,27 @@ fn is_free(state: &HostState) -> bool {
         live.kind() == OperationKind::Rejoin && live.status == OperationStatus::NeedsOperator
     };
     state.operation.as_ref().is_none_or(gave_up)
+}
+
+/// Whether a fence begins that is not merely held for a program, or a person ends one.
+fn answers(moment: &Moment, decision: &Decision) -> bool {
+    const BEGINS: [EventKind; 3] = [
+        EventKind::OperationReleased,
+        EventKind::OperationNeedsOperator,
+        EventKind::OperationRestarted,
+    ];
+    let is_fence = |live: Option<&Operation>| live.is_some_and(|live| live.kind() == OperationKind::Fence);
+    match (&moment.input, &decision.answer) {
+        (Input::Fence { heeds_safeguards, .. }, Reply::Started(_)) => !heeds_safeguards,
+        (_, Reply::Started(_)) => true,
+        (Input::Cancel { actor, .. }, Reply::Done) => {
+            actor.name == "anna" && is_fence(moment.before.operation.as_ref())
+        }
+        _ => {
+            let begins = BEGINS.into_iter().any(|kind| has_event(decision, kind));
+            begins && is_fence(decision.state.operation.as_ref())
+        }
+    }
 }
 
 fn sends_for(decision: &Decision, id: OperationId) -> bool {
@@ -65,7 +87,7 @@ proptest! {
                 let silent_for = moment.now - host.failure_since.unwrap().min(moment.now);
                 prop_assert!(silent_for >= TimeDelta::seconds(i64::from(policy.after_s)));
             }
-            is_answered |= matches!(decision.answer, Reply::Started(_)) && decision.state.host.failure_state == FailureState::Unreachable;
+            is_answered |= answers(moment, decision) && decision.state.host.failure_state == FailureState::Unreachable;
             // A sign of life that ended a proof also ended the silence before it, whatever is reported now.
             let is_life = matches!(&moment.input, Input::FailureState { report, .. }
                 if report.state == FailureState::Up || has_note(decision, "fence.proof_ended"));

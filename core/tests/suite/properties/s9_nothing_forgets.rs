@@ -154,12 +154,13 @@ proptest! {
         // A fence that was proven and whose proofs have ended is replaced by a new one.
         if is_fencing && world.state.host.current_fence().is_none_or(|f| f.holds()) {
             let joined = decide(&world.state, edited, world.now).unwrap();
-            // A joining request is recorded in the audit trail once, and has the fence go on like one that was asked for.
+            // A joining request is recorded in the audit trail once, has the fence go on like one that was asked for, and answers a silence that came meanwhile.
             let mut expected = tick.state.clone();
             if let Some(Work::Fence(fence)) = expected.operation.as_mut().map(|live| &mut live.work)
                 && matches!(joined.answer, Reply::Joined(_))
             {
                 fence.is_wanted |= fence.cause != Cause::Request;
+                expected.host.is_silence_answered |= expected.host.failure_state == FailureState::Unreachable;
             }
             prop_assert_eq!(&joined.state, &expected);
             let is_record = |effect: &Effect| matches!(effect, Effect::Note(note) if note.action == "fence.joined");
@@ -167,7 +168,7 @@ proptest! {
             let expected = match joined.answer {
                 Reply::Joined(operation_id) => {
                     prop_assert_eq!(Some(operation_id), tick.state.operation.as_ref().map(|o| o.id));
-                    let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna" });
+                    let detail = json!({ "operation_id": operation_id, "reason": "again", "by": "anna", "overrides": [] });
                     vec![Effect::Note(Note { action: "fence.joined", detail })]
                 }
                 _ => {

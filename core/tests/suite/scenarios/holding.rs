@@ -338,3 +338,62 @@ fn the_storm_brake_asks_a_person_about_what_a_program_asks_for() {
     world.pass(60_000);
     assert_eq!(world.sent.len(), before);
 }
+
+/// What a program asked for is held, in a segment that fences by itself; the host fell silent this many seconds before.
+fn held_for_program(silent_s: i64) -> World {
+    let mut world = lost_under(power_plan(), one_at_a_time());
+    world.others.under_way = 1;
+    world.pass(silent_s * 1_000);
+    world.fence_for_program().unwrap();
+    world.pass(1);
+    world.take_log();
+    world
+}
+
+#[test]
+fn what_a_program_takes_back_before_it_begins_leaves_the_silence_to_the_segment() {
+    let mut world = held_for_program(5);
+    world.pass(20_000);
+    world.cancel_by_program().unwrap();
+    world.tick();
+    world.others.under_way = 0;
+    world.pass(5_000);
+    world.expect(&[
+        "25.0 note operation.cancel",
+        "25.0 operation.cancelled: cancelled by kubernetes: a mistake",
+        "25.0 operation.started fence 2",
+        &format!("25.0 operation.held: {HELD}"),
+        "30.0 operation.released: no safeguard holds it any more",
+        "30.0 send 1 power.off bmc",
+    ]);
+}
+
+#[test]
+fn a_silence_for_which_a_person_wants_no_fence_stays_answered_whatever_programs_ask_for() {
+    // A person cancels what the program asked for.
+    let mut cancelled = held_for_program(5);
+    cancelled.cancel().unwrap();
+    // A person has cancelled the automatic fence before the program asked.
+    let mut before = held_for_program(15);
+    before.cancel().unwrap();
+    before.fence_for_program().unwrap();
+    before.pass(1);
+    before.cancel_by_program().unwrap();
+    for mut world in [cancelled, before] {
+        world.others.under_way = 0;
+        world.pass(600_000);
+        assert!(world.sent.is_empty(), "{:?}", world.take_log());
+    }
+}
+
+#[test]
+fn what_a_program_stops_after_it_began_has_answered_the_silence() {
+    let mut world = held_for_program(5);
+    world.others.under_way = 0;
+    world.pass(5_000);
+    assert_eq!(world.sent.len(), 1);
+    world.cancel_by_program().unwrap();
+    world.work_off();
+    world.pass(600_000);
+    assert_eq!(world.sent.len(), 1, "{:?}", world.take_log());
+}

@@ -54,6 +54,12 @@ fn beginnings() -> Vec<Vec<Action>> {
         Vec::new(),
         lost(vec![Action::Fence]),
         lost(vec![Action::AskByProgram]),
+        lost(vec![
+            Action::OthersFail(1),
+            Action::AskByProgram,
+            Action::Pass(1),
+            Action::CancelByProgram,
+        ]),
         lost(vec![Action::Fence, Action::Take]),
         lost(vec![Action::Fence, Action::Watch(20)]),
         lost(vec![
@@ -125,6 +131,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
         1 => Just(Action::PullAndSay),
         2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Action::Release { of, is_admin }),
         2 => Just(Action::Cancel),
+        1 => Just(Action::CancelByProgram),
         1 => Just(Action::CancelAnOldOne),
         2 => Just(Action::Retry),
         5 => see(),

@@ -46,6 +46,8 @@ pub enum Action {
         is_admin: bool,
     },
     Cancel,
+    /// The program that asks for fences cancels.
+    CancelByProgram,
     CancelAnOldOne,
     Retry,
     /// Opens or cuts a source's link to the host. The source reports what it hears, possibly late.
