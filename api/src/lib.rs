@@ -20,6 +20,7 @@ mod keystone;
 mod limits;
 mod listing;
 mod metrics;
+mod moment;
 mod openapi;
 mod paging;
 mod request;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::opinions::COUNTS_S;
@@ -94,8 +95,13 @@ impl<'a> Group<'a> {
         at_most.into_iter().chain(majority).min()
     }
 
+    /// Whether hosts of it have to stay in service.
+    fn keeps_some(&self) -> bool {
+        self.rule.at_most_out.is_some() || self.rule.majority
+    }
+
     fn out_ruling(&self, counts: &GroupCounts, now: Timestamp) -> Option<Ruling> {
-        if self.rule.at_most_out.is_none() && !self.rule.majority {
+        if !self.keeps_some() {
             return None;
         }
         let name = self.name();
@@ -162,6 +168,11 @@ impl<'a> Group<'a> {
 }
 
 impl GroupCounts {
+    /// Until when they count; `None` where nothing was counted.
+    pub(crate) fn count_until(&self) -> Option<Timestamp> {
+        self.counted_at.map(|at| at + TimeDelta::seconds(COUNTS_S))
+    }
+
     fn get(&self, name: &str, now: Timestamp) -> Option<GroupCount> {
         let is_fresh = self
             .counted_at
@@ -180,6 +191,11 @@ impl FencingPolicy {
             };
             Some(Group { rule, value })
         })
+    }
+
+    /// Whether a host with these labels is of a group of which hosts have to stay in service.
+    pub(crate) fn keeps_some(&self, labels: &Labels) -> bool {
+        self.groups(labels).any(|group| group.keeps_some())
     }
 }
 
@@ -260,6 +276,21 @@ pub(crate) fn check(rules: &[GroupRule], problems: &mut Problems) {
     }
 }
 
+/// Refuses a new bound of a segment that would hold nothing, where there are so many hosts. The bound that the segment has stays.
+pub fn check_at_once(at_once: Option<u32>, present: Option<u32>, hosts: u64, problems: &mut Problems) {
+    // Hosts may be added after the policy.
+    let Some(given) = at_once.filter(|given| hosts > 0 && u64::from(*given) > hosts) else {
+        return;
+    };
+    if at_once != present {
+        problems.add("policy.fencing.at_once", holds_nothing(given, hosts));
+    }
+}
+
+fn holds_nothing(at_once: u32, hosts: u64) -> String {
+    format!("is {at_once}, and there are {hosts} hosts: it would hold nothing; 1 to {hosts} is allowed")
+}
+
 /// Refuses new rules that no host can be meant by, that would hold nothing or that would hold everything. `known` counts the hosts by the labels that they have, and `hosts` all of
 /// them. Rules that the segment has already stay, whatever has become of the hosts.
 pub fn check_groups(
@@ -293,10 +324,7 @@ pub fn check_groups(
             .at_once
             .filter(|at_once| hosts > 0 && u64::from(*at_once) > hosts)
         {
-            problems.add(
-                format!("{field}.at_once"),
-                format!("is {at_once}, and there are {hosts} hosts: it would hold nothing; 1 to {hosts} is allowed"),
-            );
+            problems.add(format!("{field}.at_once"), holds_nothing(at_once, hosts));
         }
         if rule.label.is_none() && hosts == 0 {
             continue;

@@ -229,7 +229,7 @@ guards! {
     SuspendedBeginsNothing,
     /// A host that was fenced again and again is taken back by a person alone.
     QuarantineHolds,
-    /// Of a fence that has begun by itself, no step begins before others were asked anew.
+    /// Of a fence that has begun by itself, no step begins before others were asked, and the hosts of its groups counted, anew.
     AsksBeforeEachStep,
     /// Nothing is scheduled on a host with a condition for which its segment says so.
     ConditionHoldsScheduling,

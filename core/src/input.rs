@@ -152,6 +152,8 @@ pub enum Input {
         actor: Actor,
         /// The person says that the host was booted anew since the fence.
         boot_confirmed: bool,
+        /// A program asks: a host in quarantine, or one that is suspended, is not taken back for it.
+        heeds_safeguards: bool,
     },
     /// Start the host's workloads elsewhere.
     Evacuate {

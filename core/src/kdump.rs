@@ -111,9 +111,25 @@ pub(crate) fn has_addresses(host: &Host) -> bool {
     given.is_some_and(|given| read(given).is_ok_and(|all| !all.is_empty()))
 }
 
-/// What a host says under [`KDUMP`]: its addresses, with commas between them.
+/// What a host says under [`KDUMP`].
 fn read(given: &Parameters) -> Result<Vec<IpAddr>, String> {
-    let words = given.get(ADDRESSES).into_iter().flat_map(|all| all.split(','));
+    given
+        .get(ADDRESSES)
+        .map_or_else(|| Ok(Vec::new()), |text| kdump_addresses(text))
+}
+
+/// What a host says under [`KDUMP`] whose messages come from these addresses.
+#[must_use]
+pub fn kdump_parameters(addresses: &[IpAddr]) -> Parameters {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    Parameters::from([(ADDRESSES.to_owned(), addresses.join(","))])
+}
+
+/// At most 8 addresses, with commas between them.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn kdump_addresses(text: &str) -> Result<Vec<IpAddr>, String> {
     let read = |word: &str| {
         let address: IpAddr = word
             .trim()
@@ -121,7 +137,17 @@ fn read(given: &Parameters) -> Result<Vec<IpAddr>, String> {
             .map_err(|_| format!("names {word:?}; IP addresses with commas between them are allowed"))?;
         Ok(address.to_canonical())
     };
-    words.map(read).collect()
+    let all = text
+        .split(',')
+        .map(read)
+        .collect::<Result<Vec<IpAddr>, String>>()?;
+    if all.len() > MAX_ADDRESSES {
+        return Err(format!(
+            "has {} entries; at most {MAX_ADDRESSES} are allowed",
+            all.len()
+        ));
+    }
+    Ok(all)
 }
 
 pub(crate) fn check_addresses(given: &Parameters, problems: &mut Problems) {
@@ -132,12 +158,7 @@ pub(crate) fn check_addresses(given: &Parameters, problems: &mut Problems) {
             format!("is unknown; {ADDRESSES} is allowed"),
         );
     }
-    match read(given) {
-        Err(why) => problems.add(format!("{at}.{ADDRESSES}"), why),
-        Ok(all) if all.len() > MAX_ADDRESSES => problems.add(
-            format!("{at}.{ADDRESSES}"),
-            format!("has {} entries; at most {MAX_ADDRESSES} are allowed", all.len()),
-        ),
-        Ok(_) => {}
+    if let Err(why) = read(given) {
+        problems.add(format!("{at}.{ADDRESSES}"), why);
     }
 }

@@ -109,7 +109,7 @@ pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
 pub use field_change::{FieldChange, field_changes};
 pub use flapping::{Flapping, QuarantinePolicy};
 pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, stays_isolated, unforce_gate};
-pub use group::{Group, GroupCount, GroupCounts, GroupRule, check_groups};
+pub use group::{Group, GroupCount, GroupCounts, GroupRule, check_at_once, check_groups};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;
@@ -124,7 +124,7 @@ pub use ids::{
     SegmentId, SubscriptionId, Timestamp,
 };
 pub use input::{Actor, Claim, Input, Queues, TaskQueue, TaskResult};
-pub use kdump::{EngineTime, KDUMP, Kdump, KdumpAddresses};
+pub use kdump::{EngineTime, KDUMP, Kdump, KdumpAddresses, kdump_addresses, kdump_parameters};
 pub use label::{CONTROL_PLANE, Labels, MAX_LABELS, check_label_name, is_of_backend};
 pub use latecomers::{LookForLatecomers, are_latecomers, look_for_latecomers};
 pub use method::{Method, MethodTimes, Parameters, SecretReference, is_secret_name, validate_method};

@@ -288,6 +288,8 @@ impl Unfinished {
                 reason,
                 actor,
                 boot_confirmed: self.is_boot_confirmed,
+                // It had begun.
+                heeds_safeguards: false,
             },
             OperationKind::Evacuation => Input::ResumeEvacuation {
                 operation_id,

@@ -190,6 +190,18 @@ pub enum Refusal {
         /// Why.
         why: &'static str,
     },
+    /// A rejoin that a program asks for, of a host that is taken back by a person alone.
+    #[error("the host is in quarantine since {}: it was fenced too often; a person takes it back with: ringfence host rejoin", since.to_rfc3339_opts(SecondsFormat::Secs, true))]
+    Quarantined {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// A rejoin that a program asks for, of a host on which nothing begins by itself.
+    #[error("{why}")]
+    Suspended {
+        /// What is suspended, until when, by whom and why.
+        why: String,
+    },
     /// An evacuation of a host whose gate is closed.
     #[error("the evacuate gate is closed: {reason}")]
     GateClosed {
@@ -254,6 +266,8 @@ impl Refusal {
             Self::SourceUnknown { .. } => "source.unknown",
             Self::IdentityInUse { .. } => "host.identity_in_use",
             Self::Attempt { .. } => "attempt.refused",
+            Self::Quarantined { .. } => "host.quarantined",
+            Self::Suspended { .. } => "host.suspended",
             Self::GateClosed { .. } => "gate.closed",
             Self::BackendMissing { .. } => "backend.missing",
             Self::HostState(_) => "host.state",

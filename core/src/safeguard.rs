@@ -55,6 +55,11 @@ impl Safeguard {
         }
     }
 
+    /// Whether it holds each step of a fence, and not its beginning alone.
+    pub(crate) fn holds_steps(self) -> bool {
+        self.is_asked() || matches!(self, Self::Suspension | Self::Quorum)
+    }
+
     fn guard(self) -> Guard {
         match self {
             Self::Silence => Guard::SilenceIsWaitedFor,

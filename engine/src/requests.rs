@@ -141,6 +141,27 @@ impl Engine {
         boot_confirmed: bool,
         by: &Context,
     ) -> Result<Operated, EngineError> {
+        self.request_rejoin(host, reason, by, (boot_confirmed, false))
+            .await
+    }
+
+    /// As [`Engine::rejoin`], asked for by a program: refused where the host is in quarantine or suspended.
+    pub async fn rejoin_for_program(
+        &self,
+        host: &str,
+        reason: &str,
+        by: &Context,
+    ) -> Result<Operated, EngineError> {
+        self.request_rejoin(host, reason, by, (false, true)).await
+    }
+
+    async fn request_rejoin(
+        &self,
+        host: &str,
+        reason: &str,
+        by: &Context,
+        (boot_confirmed, heeds_safeguards): (bool, bool),
+    ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let input = Input::Rejoin {
@@ -148,6 +169,7 @@ impl Engine {
             reason: reason.to_owned(),
             actor: by.actor(),
             boot_confirmed,
+            heeds_safeguards,
         };
         Ok(operated(self.apply(seen, input, by).await?))
     }

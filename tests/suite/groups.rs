@@ -2,10 +2,11 @@
 
 use ringfence_simulators::Condition;
 use ringfence_tests::{Ground, Site, Stack, StackOptions, power_plan};
-use serde_json::json;
+use serde_json::{Value, json};
 
 crate::on_both_grounds!(
     a_group_keeps_its_majority,
+    a_fence_that_has_begun_stands_still_while_another_member_is_silent,
     a_rule_for_a_label_that_no_host_has_is_refused,
 );
 
@@ -75,6 +76,39 @@ async fn a_group_keeps_its_majority(ground: Ground) {
     stack.stop().await;
 }
 
+async fn a_fence_that_has_begun_stands_still_while_another_member_is_silent(ground: Ground) {
+    let stack = with_members(ground).await;
+    stack
+        .plan(json!([
+            { "tasks": [{ "kind": "network.fence", "levels": [{ "level": 1, "methods": ["network"] }] }] },
+            { "delay_s": 5, "tasks": [{ "kind": "power.off", "levels": [{ "level": 1, "methods": ["power"] }] }] },
+        ]))
+        .await;
+    stack.observe().await;
+    let rule = json!({ "label": "etcd", "majority": true });
+    stack.client.set_default_policy(policy(&rule)).await.ok(200);
+    stack.hang("h1").await;
+    let fences = "/operations?host=h1&kind=fence";
+    let first_is_done =
+        |list: &Value| list["operations"][0]["stages"][0]["tasks"][0]["status"] == "confirmed";
+    stack.client.until(fences, first_is_done).await;
+    // It is silent, and lives.
+    stack.client.seen("h2", "UNREACHABLE").await.ok(200);
+    let is_held = |list: &Value| {
+        let by = &list["operations"][0]["held"]["by"][0];
+        let words = "1 other host of the group etcd=main is out of service";
+        by["safeguard"] == "quorum" && by["reason"].as_str().is_some_and(|reason| reason.contains(words))
+    };
+    let list = stack.client.until(fences, is_held).await;
+    let power = &list["operations"][0]["stages"][1]["tasks"][0];
+    assert_eq!(power["attempts"], json!([]), "{list}");
+    stack.client.seen("h2", "UP").await.ok(200);
+    stack.client.until_fenced("h1").await;
+    stack.judge("h1").await;
+    assert!(stack.simulators.may_write("h2"), "h2 was fenced");
+    stack.stop().await;
+}
+
 async fn a_rule_for_a_label_that_no_host_has_is_refused(ground: Ground) {
     let stack = with_members(ground).await;
     for (rule, why) in [
@@ -91,6 +125,10 @@ async fn a_rule_for_a_label_that_no_host_has_is_refused(ground: Ground) {
             "policy.fencing.groups[0].at_once: is 0; 1 to 10000 is allowed",
         ),
         (
+            json!({ "at_once": 7 }),
+            "policy.fencing.groups[0].at_once: is 7, and there are 6 hosts: it would hold nothing; 1 to 6 is allowed",
+        ),
+        (
             json!({ "label": "rack" }),
             "policy.fencing.groups[0]: bounds nothing; at_once, at_most_out or majority is needed",
         ),
@@ -99,6 +137,10 @@ async fn a_rule_for_a_label_that_no_host_has_is_refused(ground: Ground) {
         assert!(refused.details().contains(why), "{}", refused.details());
         assert_eq!(refused.status, 400);
     }
+    let fencing = json!({ "fencing": { "at_once": 7 } });
+    let refused = stack.client.set_default_policy(fencing).await;
+    let why = "policy.fencing.at_once: is 7, and there are 6 hosts: it would hold nothing; 1 to 6 is allowed";
+    assert!(refused.details().contains(why), "{}", refused.details());
     let wrong = json!({ "labels": { "rack": "r 1" } });
     let refused = stack.client.patch("/hosts/h4", wrong).await;
     assert!(

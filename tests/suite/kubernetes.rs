@@ -23,4 +23,5 @@ mod remediation;
 mod returning;
 mod told;
 mod two_clusters;
+mod undetachable;
 mod weaker_proofs;

@@ -16,7 +16,7 @@ fn policy(sight: &Value) -> Value {
     json!({ "fencing": fencing, "settle_s": 1 })
 }
 
-/// A switch fails, and five of six hosts with it for their monitor. One of them has died by the time it is back: that one alone is fenced, and not before the others were
+/// The management network fails, and the monitor hears none of its hosts, which live. Later a switch fails, and five of six hosts with it for their monitor. One of them has died by the time it is back: that one alone is fenced, and not before the others were
 /// heard for long enough.
 async fn a_source_that_loses_most_of_its_hosts_has_none_fenced_until_it_hears_them_again(ground: Ground) {
     let options = StackOptions {
@@ -28,6 +28,22 @@ async fn a_source_that_loses_most_of_its_hosts_has_none_fenced_until_it_hears_th
     stack.observe().await;
     let sight = json!({ "at_most_percent": 50, "quiet_s": 10 });
     stack.client.set_default_policy(policy(&sight)).await.ok(200);
+    // The monitor itself is cut off, and hears nothing of what lives.
+    let all = ["h1", "h2", "h3", "h4", "h5", "h6"];
+    for host in all {
+        stack.client.seen(host, "UNREACHABLE").await.ok(200);
+    }
+    for host in all {
+        let why = "test hears 0 of its 6 hosts, and may be cut off itself";
+        stack.until_held("sight", host, "hold", why).await;
+    }
+    for host in all {
+        stack.client.seen(host, "UP").await.ok(200);
+    }
+    // Its fence was never begun.
+    let is_over = |list: &Value| list["operations"] == json!([]);
+    stack.client.until("/operations?status=held", is_over).await;
+
     let behind_the_switch = ["h1", "h2", "h3", "h4", "h5"];
     for host in behind_the_switch {
         stack.client.seen(host, "UNREACHABLE").await.ok(200);

@@ -202,6 +202,10 @@ async fn bad_suspensions_are_refused(ground: Ground) {
             "until: is 2020-01-01T00:00:00Z, which is not in the future",
         ),
         (
+            json!({ "reason": "x", "until": "tomorrow" }),
+            "until: is \"tomorrow\"; a time such as 2026-01-31T12:00:00Z is allowed",
+        ),
+        (
             json!({ "reason": "x", "for_s": 2_592_001 }),
             "an end within 30 days is allowed, and a later one to admins",
         ),

@@ -22,7 +22,16 @@ pub fn provide(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     let target = folder.join("build");
     let mut command = cargo();
     command
-        .args(["install", "--quiet", "--locked", "--version", VERSION, "--root"])
+        // It packs one file: building it takes longer than its work.
+        .args([
+            "install",
+            "--quiet",
+            "--locked",
+            "--debug",
+            "--version",
+            VERSION,
+            "--root",
+        ])
         .arg(&installed)
         .arg("--target-dir")
         .arg(&target)

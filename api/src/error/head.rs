@@ -109,6 +109,8 @@ fn refusal_head(refusal: &Refusal) -> Head {
         Refusal::UndoingInFlight { .. } => (409, "Fence is being undone"),
         Refusal::ConfirmationNotSufficient => (409, "Confirmation does not suffice"),
         Refusal::Attempt { .. } => (409, "Attempt refused"),
+        Refusal::Quarantined { .. } => (409, "Host is in quarantine"),
+        Refusal::Suspended { .. } => (409, "Host is suspended"),
         Refusal::GateClosed { .. } => (409, "Gate is closed"),
         Refusal::BackendMissing { .. } => (409, "No backend"),
         Refusal::HostState(_) | Refusal::NotUp(_) => (409, "Host is in another state"),

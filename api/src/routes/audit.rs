@@ -1,7 +1,6 @@
 //! `GET /audit`. There is no call that changes the trail.
 
 use actix_web::{HttpResponse, web};
-use chrono::DateTime;
 use ringfence_core::{HostId, Timestamp};
 use ringfence_db::{AuditFilter, AuditRow};
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,7 @@ use uuid::Uuid;
 use crate::ApiError;
 use crate::call::Call;
 use crate::error::ErrorList;
+use crate::moment;
 use crate::paging::{Link, limit, next_link};
 use crate::role::Role;
 use crate::state::State;
@@ -103,14 +103,8 @@ fn text(field: &str, given: Option<&str>) -> Result<Option<String>, ApiError> {
 }
 
 fn time(field: &str, given: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
-    let Some(text) = given else { return Ok(None) };
-    let at = DateTime::parse_from_rfc3339(text).map_err(|_| {
-        ApiError::bad(
-            field,
-            format!("is {text:?}; a time such as 2026-01-31T12:00:00Z is allowed"),
-        )
-    })?;
-    Ok(Some(at.to_utc()))
+    let read = given.map(moment::read).transpose();
+    read.map_err(|why| ApiError::bad(field, why))
 }
 
 fn refuse_if_empty(filter: &AuditFilter) -> Result<(), ApiError> {

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use crate::ApiError;
 use crate::body::Body;
 use crate::call::{Call, IdOrName};
+use crate::moment;
 use crate::role::Role;
 use crate::routes::configured::NotChanged;
 use crate::routes::hosts;
@@ -25,17 +26,18 @@ pub(crate) struct FailureStateBody {
     #[schema(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     source: String,
     /// When it was seen, with its zone. Older than the monitor's own last report: 409, unless it is UP.
+    #[serde(deserialize_with = "moment::required")]
     observed_at: DateTime<Utc>,
     /// When the monitor last had a sign of life of the host, for a report of something else than UP. Without it the report does not count
     /// for self-fencing.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "moment::optional")]
     last_seen_at: Option<DateTime<Utc>>,
     /// The id of the host's present boot, if the monitor can tell.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 255, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     boot_id: Option<String>,
     /// When the host says it booted; counts beside a boot_id.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "moment::optional")]
     booted_at: Option<DateTime<Utc>>,
 }
 

@@ -10,6 +10,7 @@ use crate::ApiError;
 use crate::body::Body;
 use crate::call::{Call, IdOrName};
 use crate::error::ErrorList;
+use crate::moment;
 use crate::paging::MAX_LIMIT;
 use crate::role::Role;
 use crate::routes::configured::{NotChanged, NotCreated};
@@ -23,6 +24,7 @@ use crate::view::suspension::{SuspendedOneView, SuspendedView, SuspensionView};
 #[serde(deny_unknown_fields)]
 pub(crate) struct SuspensionBody {
     /// When it ends by itself: within 30 days, or within 366 days for admins. Without an end: admins only.
+    #[serde(default, deserialize_with = "moment::optional")]
     until: Option<DateTime<Utc>>,
     /// Seconds after which it ends by itself, in the place of `until`; at least 1.
     #[schema(minimum = 1)]

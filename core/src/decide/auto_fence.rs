@@ -48,7 +48,7 @@ pub(super) fn auto_fence(
     let mut operation = new_operation(draft, id, resolved, cause);
     if is_free && let Work::Fence(fence) = &mut operation.work {
         fence.permits = held::permits(draft, around, opinions);
-        fence.allowed_until = opinions.count_until();
+        fence.allowed_until = held::allowed_until(draft, around, opinions);
     }
     fence::supersede(draft);
     draft.begin(operation);

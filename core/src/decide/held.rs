@@ -7,7 +7,7 @@ use crate::guard::{Guard, on};
 use crate::safeguard::{LOOK_AGAIN_S, rulings};
 use crate::{
     Asks, Cause, EventKind, FenceWork, Held, Neighbourhood, Operation, OperationStatus, Opinions, Permit,
-    Reply, Ruling, Safeguard, Timestamp, Work,
+    Reply, Ruling, Timestamp, Work,
 };
 
 use super::draft::{after_ms, after_s};
@@ -103,9 +103,7 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
     };
     let (cause, asks) = (fence.cause, fence.asks);
     let is_midway = asks.is_some();
-    let is_late = |asks: Asks| opinions.asked_at.is_none_or(|at| at < asks.since);
-    if draft.state.policy.fencing.asks_others() && asks.is_some_and(is_late) {
-        // It was asked before the step was due, by another engine perhaps.
+    if asks.is_some_and(|asks| is_late(draft, asks, around, opinions)) {
         return Reply::AlreadySo;
     }
     if !draft.state.policy.fencing.automatic && !is_midway && cause != Cause::Program {
@@ -118,10 +116,9 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
     }
     let mut by = holding(draft, cause, around, opinions);
     if is_midway {
-        // It has begun: what held its beginning holds it no more.
+        // It has begun: what held its beginning alone holds it no more.
         let is_fenced = draft.state.host.current_fence().is_some();
-        let stands_still = |ruling: &Ruling| ruling.safeguard == Safeguard::Suspension;
-        by.retain(|ruling| (ruling.safeguard.is_asked() || stands_still(ruling)) && !is_fenced);
+        by.retain(|ruling| ruling.safeguard.holds_steps() && !is_fenced);
     }
     let is_held = draft.live().is_some_and(Operation::is_held);
     let held = draft.live().and_then(Operation::held);
@@ -131,28 +128,53 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
     } else if !by.is_empty() {
         hold(draft, by);
     } else if is_midway {
-        go_on_with_next(draft, opinions, is_held);
+        go_on_with_next(draft, around, opinions, is_held);
     } else if let Some(why) = auto_fence::brake(draft, around) {
         begins(draft);
         auto_fence::ask(draft, &why);
     } else {
         let taken = permits(draft, around, opinions);
+        let until = allowed_until(draft, around, opinions);
         if let Some(fence) = fence_of(draft) {
             fence.permits = taken;
-            fence.allowed_until = opinions.count_until();
+            fence.allowed_until = until;
         }
         release(draft);
     }
     Reply::Done
 }
 
-/// Whether a fence that has begun by itself has to wait before its next step: others are asked before each, for what they say may have changed. A host that is FENCED is
+/// Whether the safeguards are looked at again before each step of the fence: what others say, and how many hosts of its groups are out of service, may have changed.
+fn looks_at_steps(draft: &Draft) -> bool {
+    let policy = &draft.state.policy.fencing;
+    policy.asks_others() || policy.keeps_some(&draft.state.host.labels)
+}
+
+/// Whether others were asked, or the hosts counted, before the step was due, by another engine perhaps.
+fn is_late(draft: &Draft, asks: Asks, around: &Neighbourhood, opinions: &Opinions) -> bool {
+    let policy = &draft.state.policy.fencing;
+    let is_before = |at: Option<Timestamp>| at.is_none_or(|at| at < asks.since);
+    let is_old = policy.keeps_some(&draft.state.host.labels) && is_before(around.groups.counted_at);
+    is_old || policy.asks_others() && is_before(opinions.asked_at)
+}
+
+/// Until when the first of its steps needs no further look.
+pub(super) fn allowed_until(draft: &Draft, around: &Neighbourhood, opinions: &Opinions) -> Option<Timestamp> {
+    let policy = &draft.state.policy.fencing;
+    let asked = policy.asks_others().then(|| opinions.count_until());
+    let counted = policy
+        .keeps_some(&draft.state.host.labels)
+        .then(|| around.groups.count_until());
+    // The earlier one, and none where one of them is not known.
+    asked.into_iter().chain(counted).min().flatten()
+}
+
+/// Whether a fence that has begun by itself has to wait before its next step: the safeguards are looked at before each. A host that is FENCED is
 /// not waited for: its workloads may be started elsewhere by then.
 pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation) -> bool {
     let now = draft.now;
-    let is_bound = draft.state.policy.fencing.asks_others()
-        && draft.state.host.current_fence().is_none()
-        && on(Guard::AsksBeforeEachStep);
+    let is_bound =
+        looks_at_steps(draft) && draft.state.host.current_fence().is_none() && on(Guard::AsksBeforeEachStep);
     let Work::Fence(fence) = &mut operation.work else {
         return false;
     };
@@ -163,7 +185,7 @@ pub(super) fn asks_first(draft: &mut Draft, operation: &mut Operation) -> bool {
     }
     let is_new = fence.asks.is_none();
     fence.asks.get_or_insert(Asks { since: now });
-    "waiting for what others say before its next step".clone_into(&mut operation.detail);
+    "its safeguards are looked at before its next step".clone_into(&mut operation.detail);
     draft.wake(if is_new {
         now
     } else {
@@ -188,11 +210,12 @@ pub(super) fn overridden(live: &Operation) -> Vec<String> {
     brake.or(by).unwrap_or_default()
 }
 
-/// What others say does not hold its next step.
-fn go_on_with_next(draft: &mut Draft, opinions: &Opinions, is_held: bool) {
+/// Nothing holds its next step.
+fn go_on_with_next(draft: &mut Draft, around: &Neighbourhood, opinions: &Opinions, is_held: bool) {
+    let until = allowed_until(draft, around, opinions);
     if let Some(fence) = fence_of(draft) {
         fence.asks = None;
-        fence.allowed_until = opinions.count_until();
+        fence.allowed_until = until;
     }
     if is_held {
         release(draft);

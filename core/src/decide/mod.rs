@@ -132,7 +132,13 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             reason,
             actor,
             boot_confirmed,
-        } => rejoin::rejoin(draft, operation_id, reason, &actor, boot_confirmed)?,
+            heeds_safeguards,
+        } => {
+            if heeds_safeguards {
+                rejoin::refuse_by_itself(draft)?;
+            }
+            rejoin::rejoin(draft, operation_id, reason, &actor, boot_confirmed)?
+        }
         Input::Evacuate {
             operation_id,
             reason,

@@ -88,6 +88,26 @@ pub(super) fn is_due(draft: &Draft) -> bool {
     is_back && is_free && draft.live().is_none() && (is_wanted || is_only_isolated(host))
 }
 
+/// What keeps a host from being taken back without a person's word.
+pub(super) fn refuse_by_itself(draft: &Draft) -> Result<(), Refusal> {
+    if let Some(since) = draft
+        .state
+        .host
+        .flapping
+        .quarantined_at
+        .filter(|_| is_in_quarantine(draft))
+    {
+        return Err(Refusal::Quarantined { since });
+    }
+    let suspension = draft.state.suspensions(draft.now).next();
+    match suspension.filter(|_| on(Guard::SuspendedBeginsNothing)) {
+        Some((scope, suspension)) => Err(Refusal::Suspended {
+            why: suspension.ruling(scope).reason,
+        }),
+        None => Ok(()),
+    }
+}
+
 /// A segment that has no rule any more keeps no host there.
 fn is_in_quarantine(draft: &Draft) -> bool {
     let is_there =

@@ -416,7 +416,7 @@ fn the_next_step_waits_for_what_ceph_says_then() {
     assert!(!power_is_asked_for(&world));
     assert_eq!(
         live(&world).detail,
-        "waiting for what others say before its next step"
+        "its safeguards are looked at before its next step"
     );
     world.pass(1_000);
     assert_eq!(live(&world).status, OperationStatus::Held);
@@ -478,7 +478,7 @@ fn a_step_with_a_delay_asks_when_its_time_has_come() {
     say(&mut world, sick());
     world.pass(35_000);
     assert!(
-        live(&world).detail.contains("waiting for what others say"),
+        live(&world).detail.contains("looked at before its next step"),
         "{}",
         live(&world).detail
     );

@@ -43,6 +43,7 @@ CASES = {
         "serviceMonitor": {"enabled": True, "labels": {"a": "b"}, "tokenSecret": {"name": "t"}},
         "prometheusRule": {"enabled": True},
         "gates": {"enabled": True, "account": "fencing"},
+        "kdump": {"enabled": True, "from": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]},
     },
     "in the cluster": {"mode": "inCluster"},
     "everything in the cluster": {
@@ -50,6 +51,7 @@ CASES = {
         "image": {"tag": "1", "pullSecrets": [{"name": "pull"}]},
         "secrets": {"devices": "bmc"},
         "gates": {"enabled": True},
+        "kdump": {"enabled": True, "listen": "[::]", "port": 7411},
         "inCluster": {
             "cluster": "east", "segment": "rack", "fencedStorage": ["a.csi", "b.csi"], "fencedLabel": "ha=on", "tokensSecret": "tokens", "nodeSelector": {"a": "b"}, "allowFrom": PEERS,
             "egress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}], "publicMetrics": True, "disruptionBudgets": True,
@@ -65,7 +67,7 @@ CASES = {
     "little": {"migrate": {"enabled": False}, "networkPolicy": {"enabled": False}, "podDisruptionBudget": {"enabled": False}},
 }
 WRONG = [{"mode": "else"}, {"inCluster": {"cluster": "a b"}}, {"inCluster": {"fencedLabel": "on"}}, {"inCluster": {"webhooks": {"failurePolicy": "Maybe"}}},
-         {"api": {"replica": 2}}, {"worker": {"zones": []}}, {"worker": {"resourceKinds": "power,fun"}}, {"metricsPort": 80}]
+         {"api": {"replica": 2}}, {"worker": {"zones": []}}, {"worker": {"resourceKinds": "power,fun"}}, {"metricsPort": 80}, {"kdump": {"listen": "eth0"}}]
 
 
 def merged(base, over):

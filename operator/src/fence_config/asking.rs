@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, GroupVersionKind, ListParams};
-use kube::core::{NotUsed, Object};
+use kube::core::Object;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,15 +28,33 @@ const SECRETS_AT_ONCE: usize = 8;
 const MOST: usize = 20_000;
 /// The label with a node's type.
 const TYPE: &str = "type";
+/// The type of the addresses that count, and the most of one node.
+const INTERNAL: &str = "InternalIP";
+const MOST_ADDRESSES: usize = 8;
 
 /// A node, and no more of it than is needed.
-pub(crate) type NodeObject = Object<NodeSpec, NotUsed>;
+pub(crate) type NodeObject = Object<NodeSpec, NodeStatus>;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct NodeSpec {
     #[serde(rename = "providerID")]
     provider_id: String,
+}
+
+/// Where it is reached.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct NodeStatus {
+    addresses: Vec<NodeAddress>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct NodeAddress {
+    #[serde(rename = "type")]
+    kind: String,
+    address: String,
 }
 
 /// A cluster that is asked.
@@ -137,5 +156,14 @@ pub(crate) fn seen(node: NodeObject) -> Node {
         name: node.metadata.name.unwrap_or_default(),
         kind: labels.remove(TYPE),
         provider_id: node.spec.provider_id,
+        addresses: internal(node.status.unwrap_or_default()),
     }
+}
+
+/// The addresses by which the cluster's own nodes reach it.
+fn internal(status: NodeStatus) -> Vec<IpAddr> {
+    let own = status.addresses.into_iter().filter(|one| one.kind == INTERNAL);
+    own.filter_map(|one| one.address.parse().ok())
+        .take(MOST_ADDRESSES)
+        .collect()
 }

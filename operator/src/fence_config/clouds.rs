@@ -102,6 +102,7 @@ impl Clouds {
                 .clone()
                 .filter(|kind| validate_name("type", kind).is_ok()),
             machine: machine.map(|id| (Cloud::of(&id).method_name(&self.prefix), id.parameters())),
+            dumps_from: None,
         }
     }
 }

@@ -9,6 +9,7 @@ mod checking;
 mod cloud;
 mod clouds;
 mod configurations;
+mod dumps;
 mod examining;
 mod method;
 mod names;

@@ -1,6 +1,7 @@
 //! What all ConfigMaps of a cluster declare together. Nothing is asked here, and nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use ringfence_core::{Catalogue, Parameters, PlanStage, Problems, SegmentPolicy};
 use ringfence_engine::MethodDraft;
@@ -8,7 +9,7 @@ use ringfence_engine::MethodDraft;
 use super::checking::secrets_of;
 use super::cloud::{Cloud, machine};
 use super::clouds::Clouds;
-use super::configurations::Configs;
+use super::configurations::{Configs, Used};
 use super::names::Scope;
 use super::sources::Sources;
 
@@ -19,6 +20,8 @@ pub(crate) struct Node {
     /// Its label `type`.
     pub kind: Option<String>,
     pub provider_id: String,
+    /// Its internal addresses.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// The keys of Secrets, by the names of the Secrets.
@@ -84,6 +87,8 @@ pub(crate) struct NodeFacts {
     pub kind: Option<String>,
     /// What its machine is called by the method of its cloud.
     pub machine: Option<(String, Parameters)>,
+    /// From where the messages of its crash kernel come; `None` if nothing says so.
+    pub dumps_from: Option<Vec<IpAddr>>,
 }
 
 /// All that is declared.
@@ -142,13 +147,25 @@ pub(crate) fn read(given: &Given<'_>) -> Reading {
     });
     Reading {
         types: types.collect(),
-        nodes: given
-            .nodes
-            .iter()
-            .map(|node| (node.name.clone(), clouds.facts(node)))
-            .collect(),
+        nodes: facts(&configs, &clouds, &used),
         verdicts,
     }
+}
+
+fn facts(configs: &Configs, clouds: &Clouds, used: &Used<'_>) -> BTreeMap<String, NodeFacts> {
+    let mut facts = BTreeMap::new();
+    for (name, nodes) in used {
+        let steps = configs.0.get(name).and_then(|config| config.found.as_ref().ok());
+        for node in nodes {
+            let dumps_from = steps.and_then(|steps| steps.dumps.of(node));
+            let known = NodeFacts {
+                dumps_from,
+                ..clouds.facts(node)
+            };
+            facts.insert(node.name.clone(), known);
+        }
+    }
+    facts
 }
 
 pub(super) fn config_map(name: &str) -> Object {

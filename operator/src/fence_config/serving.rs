@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringfence_core::{
-    Backend, Host, Parameters, PlanScope, Problems, SegmentPolicy, default_sufficient_sets, error_chain,
+    Backend, Host, KDUMP, PlanScope, Problems, SegmentPolicy, default_sufficient_sets, error_chain,
+    kdump_parameters,
 };
 use ringfence_db::CloudHost;
 use ringfence_engine::{Configured, Context, Declaration, EngineError, HostChange, PlanDraft};
@@ -305,9 +306,12 @@ impl Pass<'_> {
         let host = standing.state.host;
         let by = self.door.asker("Node");
         let mut is_done = true;
-        for change in [kind_change(&host, facts, reading), machine_change(&host, facts)]
-            .into_iter()
-            .flatten()
+        for change in [
+            kind_change(&host, facts, reading),
+            parameters_change(&host, facts),
+        ]
+        .into_iter()
+        .flatten()
         {
             let id = host.id.to_string();
             match self.door.engine.update_host(&id, change, None, &by).await {
@@ -345,15 +349,17 @@ fn kind_change(host: &Host, facts: &NodeFacts, reading: &Reading) -> Option<Host
     })
 }
 
-fn machine_change(host: &Host, facts: &NodeFacts) -> Option<HostChange> {
-    let (method, machine) = facts.machine.as_ref()?;
-    let known: Option<&Parameters> = host.parameters.get(method);
-    if known == Some(machine) {
-        return None;
-    }
+fn parameters_change(host: &Host, facts: &NodeFacts) -> Option<HostChange> {
     let mut parameters = host.parameters.clone();
-    parameters.insert(method.clone(), machine.clone());
-    Some(HostChange {
+    if let Some((method, machine)) = &facts.machine {
+        parameters.insert(method.clone(), machine.clone());
+    }
+    match facts.dumps_from.as_deref() {
+        None => {}
+        Some([]) => drop(parameters.remove(KDUMP)),
+        Some(addresses) => drop(parameters.insert(KDUMP.to_owned(), kdump_parameters(addresses))),
+    }
+    (host.parameters != parameters).then(|| HostChange {
         parameters: Some(parameters),
         ..HostChange::default()
     })

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{FencingKind, Level, MAX_DELAY_S, PlanStage, Problems, Resource, TaskSpec};
 use ringfence_engine::{Declaration, MethodDraft};
 
+use super::dumps::{self, Dumps};
 use super::method::{Action, Method, Reader};
 use super::names::{METHOD, Scope, TEMPLATE, scope};
 use super::properties::{self, Properties};
@@ -38,6 +39,8 @@ pub(crate) struct Steps {
     is_on: bool,
     /// Whether the cloud of the nodes' machines switches them off.
     pub restarts_instance: bool,
+    /// From where the messages of their crash kernels come.
+    pub dumps: Dumps,
 }
 
 impl Steps {
@@ -168,10 +171,13 @@ fn of_scope(
     let power = power_names(&mut config, problems);
     let recovery = names("recovery", config.remove("recovery"), problems);
     let off_delay_s = delay(config.remove(DELAY), problems);
+    let dumps = Dumps::read(config.remove(dumps::KEY), &scope, CONFIG, problems);
     for key in config.keys() {
         problems.add(
             format!("{CONFIG}: {key}"),
-            format!("is unknown; node_name, isolation, power_management, {DELAY} and recovery are allowed"),
+            format!(
+                "is unknown; node_name, isolation, power_management, {DELAY}, recovery and kdump are allowed"
+            ),
         );
     }
     let named = [isolation.clone(), power.clone(), recovery.clone()].concat();
@@ -188,6 +194,7 @@ fn of_scope(
             off_delay_s,
             is_on: false,
             restarts_instance: false,
+            dumps,
         },
     };
     builder.isolation(&isolation);

@@ -173,6 +173,7 @@ fn node(name: &str, kind: Option<&str>, provider_id: &str) -> Node {
         name: name.to_owned(),
         kind: kind.map(str::to_owned),
         provider_id: provider_id.to_owned(),
+        addresses: vec!["192.0.2.7".parse().unwrap()],
     }
 }
 
@@ -452,6 +453,40 @@ fn power_is_taken_so_long_after_the_isolation_as_the_configuration_says() {
     assert_eq!(delays(&later), [300, 0]);
 }
 
+#[test]
+fn the_messages_of_a_crash_kernel_come_from_where_the_configuration_says() {
+    let addresses = |said: &str| {
+        let text = ONE.replace(
+            "power_management=",
+            &format!("kdump={said}\n      power_management="),
+        );
+        let from = Cluster::of(&text).read().nodes["n1"].dumps_from.clone();
+        from.map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(Cluster::of(ONE).read().nodes["n1"].dumps_from, None);
+    assert_eq!(addresses("node").unwrap(), ["192.0.2.7"]);
+    assert_eq!(
+        addresses("192.0.2.8, 2001:db8::8").unwrap(),
+        ["192.0.2.8", "2001:db8::8"]
+    );
+    assert_eq!(addresses("none").unwrap(), [] as [&str; 0]);
+    // Those of one node are none of another's.
+    let all =
+        "- metadata: { name: fence-config-default }\n  data: { config.properties: \"kdump=192.0.2.8\" }\n";
+    assert_eq!(
+        Cluster::of(all).faults("fence-config-default"),
+        [
+            "config.properties: kdump: gives addresses, and is for more than one node; node and none are allowed"
+        ]
+    );
+    let all = Cluster::of(&all.replace("192.0.2.8", "node")).read();
+    assert!(
+        all.nodes
+            .values()
+            .all(|facts| facts.dumps_from.as_ref().is_some_and(|all| all.len() == 1))
+    );
+}
+
 /// A change of [`ONE`], and the faults that are told.
 fn one_with(from: &str, to: &str) -> Vec<String> {
     assert!(ONE.contains(from), "{from}");
@@ -469,12 +504,17 @@ fn each_fault_is_told_with_its_place_and_what_is_allowed() {
         (
             "power_management=bmc",
             "power_managment=bmc",
-            "config.properties: power_managment: is unknown; node_name, isolation, power_management, power_management_delay_s and recovery are allowed",
+            "config.properties: power_managment: is unknown; node_name, isolation, power_management, power_management_delay_s, recovery and kdump are allowed",
         ),
         (
             "power_management=bmc",
             "power_management=bmc\n      power_management_delay_s=5m",
             "config.properties: power_management_delay_s: is \"5m\"; 0 to 3600 seconds are allowed",
+        ),
+        (
+            "power_management=bmc",
+            "power_management=bmc\n      kdump=10.0.0.300",
+            "config.properties: kdump: names \"10.0.0.300\"; IP addresses with commas between them are allowed; so are node and none",
         ),
         (
             "power_management=bmc",

@@ -11,7 +11,7 @@ use crate::door::{Door, Standing};
 use crate::marks::{is_kept, let_go};
 use crate::node_fence;
 use crate::refusal::Why;
-use crate::taking_back::{is_released, take_back};
+use crate::taking_back::{Asker, is_released, take_back};
 
 const REASON: &str = "the RingfenceRemediation was deleted";
 
@@ -49,9 +49,9 @@ async fn give_back(
     if is_wanted || !is_own(door, standing).await? {
         return Ok(None);
     }
-    take_back(door, standing, &door.asker(ASKER), REASON)
-        .await
-        .map(Some)
+    let by = door.asker(ASKER);
+    let why = take_back(door, standing, (Asker::Program, &by), REASON).await?;
+    Ok(Some(why))
 }
 
 async fn is_wanted(door: &Door, standing: &Standing, uid: Option<&str>) -> Result<bool, OperatorError> {

@@ -1,9 +1,15 @@
 //! Ports on loopback.
 
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::ops::Range;
 use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use parking_lot::Mutex;
 
 use crate::error::{During, LabError};
 
@@ -21,6 +27,10 @@ const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// The beginning of that range if the kernel's file cannot be read.
 const EPHEMERAL_FROM: u16 = 32_768;
+
+/// The ports that this process has chosen, and the file in which it has locked the byte of each until it ends: a server starts seconds after its port was
+/// chosen, and another process of tests may not choose the port meanwhile.
+static CHOSEN: Mutex<Option<(File, BTreeSet<u16>)>> = Mutex::new(None);
 
 /// A TCP port that was free a moment ago.
 pub(crate) fn free_tcp_port() -> Result<u16, LabError> {
@@ -55,11 +65,44 @@ fn free<S>(bind: impl Fn(u16) -> std::io::Result<S>) -> Result<S, LabError> {
     let range = quiet_ports();
     let mut tried = 1;
     loop {
-        match bind(one_of(&range)) {
+        let port = one_of(&range);
+        let is_own = choose(port).during(|| format!("reserving port {port}"))?;
+        match bind(port) {
             Err(_) if tried < TRIES => tried += 1,
+            Ok(_) if !is_own && tried < TRIES => tried += 1,
             done => return done.during(|| format!("looking for a free port of {range:?}")),
         }
     }
+}
+
+/// Whether no process has chosen the port yet; then this one has.
+fn choose(port: u16) -> std::io::Result<bool> {
+    let mut chosen = CHOSEN.lock();
+    if chosen.is_none() {
+        let name = format!("ringfence-ports-{}", nix::unistd::getuid());
+        let mut open = OpenOptions::new();
+        let open = open.create(true).truncate(false).read(true).write(true);
+        *chosen = Some((open.open(std::env::temp_dir().join(name))?, BTreeSet::new()));
+    }
+    let Some((file, ports)) = chosen.as_mut() else {
+        return Ok(true);
+    };
+    let byte = nix::libc::flock {
+        l_type: short(nix::libc::F_WRLCK)?,
+        l_whence: short(nix::libc::SEEK_SET)?,
+        l_start: port.into(),
+        l_len: 1,
+        l_pid: 0,
+    };
+    match fcntl(&*file, FcntlArg::F_OFD_SETLK(&byte)) {
+        Ok(_) => Ok(ports.insert(port)),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn short(constant: i32) -> std::io::Result<i16> {
+    constant.try_into().map_err(std::io::Error::other)
 }
 
 fn quiet_ports() -> Range<u16> {
@@ -98,6 +141,8 @@ mod tests {
             ports.iter().all(|port| range.contains(port)),
             "{ports:?} of {range:?}"
         );
+        // One that another process has chosen is not chosen.
+        assert!(!choose(ports[0]).unwrap());
         let different = ports.iter().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(different.len(), ports.len());
         assert!(ports.into_iter().all(|port| !is_open(port)));

@@ -13,15 +13,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const BUDGETS: &str = "/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets";
 
-/// An application with two pods on different nodes, of which so many have to be healthy.
-fn deploy(plant: &Plant, name: &str, min: u32) {
+/// An application with so many pods, each on a node of its own, of which so many have to be healthy.
+pub fn deploy(plant: &Plant, name: &str, replicas: u32, min: u32) {
     let labels = json!({ "app": name });
     let apart =
         json!({ "labelSelector": { "matchLabels": labels }, "topologyKey": "kubernetes.io/hostname" });
     let deployment = json!({
         "metadata": { "name": name },
         "spec": {
-            "replicas": 2,
+            "replicas": replicas,
             "selector": { "matchLabels": labels },
             "template": {
                 "metadata": { "labels": labels },
@@ -40,14 +40,14 @@ fn deploy(plant: &Plant, name: &str, min: u32) {
 }
 
 /// Waits until the cluster counts so many healthy pods of the application.
-fn until_healthy(plant: &Plant, app: &str, count: u32) {
+pub fn until_healthy(plant: &Plant, app: &str, count: u32) {
     let path = format!("{BUDGETS}/{app}");
     let is_so = |budget: &Value| budget["status"]["currentHealthy"] == count;
     block_in_place(|| plant.api().until("healthy pods", &path, PATIENCE, is_so).unwrap());
 }
 
 /// The pods of the application on a node.
-fn on_node(plant: &Plant, app: &str, node: &str) -> Vec<Value> {
+pub fn on_node(plant: &Plant, app: &str, node: &str) -> Vec<Value> {
     let list = block_in_place(|| {
         plant
             .api()
@@ -69,7 +69,7 @@ async fn pods_go_as_their_budgets_allow_and_one_that_never_does_asks_for_a_perso
     let evacuation = json!({ "automatic": true, "disruption_budgets": true, "timeout_s": 10, "retries": 0 });
     let plant = Plant::start(Ground::Standalone, json!({ "evacuation": evacuation })).await;
     for (name, min) in [("web", 1), ("all", 2)] {
-        block_in_place(|| deploy(&plant, name, min));
+        block_in_place(|| deploy(&plant, name, 2, min));
     }
     for name in ["web", "all"] {
         until_healthy(&plant, name, 2);

@@ -64,7 +64,7 @@ fn secret(api: &KubeApi, name: &str, data: &[(&str, &str)]) {
 /// The steps and the method of one node, whose BMC is at this port.
 fn node_config(port: u16, more: &str) -> Value {
     json!({
-        "config.properties": "isolation=mark-unschedulable\npower_management=bmc\nrecovery=mark-unschedulable\n",
+        "config.properties": "isolation=mark-unschedulable\npower_management=bmc\nrecovery=mark-unschedulable\nkdump=node\n",
         "fence-method-bmc": format!("template=fence-method-template-ipmi\nport={port}\naction=off\n{more}"),
     })
 }
@@ -81,6 +81,14 @@ fn common(api: &KubeApi) {
         "fence-method-template-ipmi",
         &json!({ "template.properties": template }),
     );
+}
+
+/// The address by which other nodes reach a node.
+fn address(api: &KubeApi, node: &str) -> Value {
+    let node = block_in_place(|| api.get(&format!("/api/v1/nodes/{node}")).unwrap());
+    let mut addresses = node["status"]["addresses"].as_array().unwrap().iter();
+    let own = addresses.find(|one| one["type"] == "InternalIP").unwrap();
+    own["address"].clone()
 }
 
 fn start() -> Cluster {
@@ -140,6 +148,10 @@ async fn a_leader_and_the_next_one_fence_by_configmaps_and_a_secret_alone() {
         until_seen(&client, node.name(), "UP").await;
         let plan = format!("/plans/configmap_lab_fence-config-node-{}", node.name());
         client.until_within(&plan, PATIENCE, |_| true).await;
+        let path = format!("/hosts/{}", node.name());
+        let own = address(api, node.name());
+        let is_own = |host: &Value| host["parameters"]["kdump"]["addresses"] == own;
+        client.until_within(&path, PATIENCE, is_own).await;
     }
 
     block_in_place(|| cluster.nodes[0].kill());
@@ -203,7 +215,7 @@ async fn a_leader_and_the_next_one_fence_by_configmaps_and_a_secret_alone() {
     assert_eq!(
         told["found"],
         "lab: ConfigMap fence-config-node-n3: config.properties: power_managment: is unknown; node_name, isolation, power_management, \
-         power_management_delay_s and recovery are allowed"
+         power_management_delay_s, recovery and kdump are allowed"
     );
     second.service.stop().await;
 }

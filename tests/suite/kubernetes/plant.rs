@@ -38,7 +38,7 @@ const READY_FOR: Duration = Duration::from_secs(10);
 pub struct Cluster {
     pub nodes: Vec<Kubelet>,
     pub plane: ControlPlane,
-    _attacher: Attacher,
+    pub attacher: Attacher,
 }
 
 /// Such a cluster, and a Ringfence that watches it.
@@ -392,7 +392,7 @@ impl Cluster {
         Self {
             nodes,
             plane,
-            _attacher: attacher,
+            attacher,
         }
     }
 

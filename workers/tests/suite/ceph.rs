@@ -277,7 +277,7 @@ async fn a_ceph_tells_what_a_fence_of_a_host_would_cost_it() {
 }
 
 #[tokio::test]
-async fn a_manager_that_hangs_is_unknown_within_the_budget_and_a_refusal_is_told() {
+async fn a_manager_or_a_monitor_that_hangs_is_unknown_within_the_budget_and_a_refusal_is_told() {
     let ceph = Ceph::start_on(&programs(), &["a", "b"]).unwrap();
     let mut worker = Worker::of(&ceph, "192.0.2.7");
     ceph.silence_manager().unwrap();
@@ -286,6 +286,12 @@ async fn a_manager_that_hangs_is_unknown_within_the_budget_and_a_refusal_is_told
     assert!(why.to_string().contains("was killed"), "{why}");
     ceph.wake_manager().unwrap();
     assert_eq!(worker.survey("a", &[]).await.unwrap().is_ok_to_stop, Some(true));
+    ceph.silence().unwrap();
+    let why = worker.survey("a", &[]).await.unwrap_err();
+    assert!(matches!(why, WorkerError::Unclear { .. }), "{why}");
+    ceph.wake().unwrap();
+    // The monitor and the manager find each other again.
+    while worker.survey("a", &[]).await.is_err() {}
 
     let nosuch = ("user".to_owned(), "client.nosuch".to_owned());
     worker.method.parameters.extend([nosuch]);

@@ -38,11 +38,21 @@ impl World {
 
     pub fn rejoin(&mut self, boot_confirmed: bool) -> Result<Reply, Refusal> {
         self.is_hearsay |= boot_confirmed;
+        self.ask_for_rejoin(boot_confirmed, false)
+    }
+
+    /// A program asks: a host in quarantine or one that is suspended is not taken back.
+    pub fn rejoin_for_program(&mut self) -> Result<Reply, Refusal> {
+        self.ask_for_rejoin(false, true)
+    }
+
+    fn ask_for_rejoin(&mut self, boot_confirmed: bool, heeds_safeguards: bool) -> Result<Reply, Refusal> {
         let input = Input::Rejoin {
             operation_id: OperationId(self.next_id()),
             reason: "repaired".to_owned(),
-            actor: plans::person("anna"),
+            actor: plans::person(if heeds_safeguards { PROGRAM } else { "anna" }),
             boot_confirmed,
+            heeds_safeguards,
         };
         self.give(input)
     }

@@ -12,6 +12,7 @@ use super::{BulkBody, Read, outcomes, text_of, told, unless_all_failed};
 use crate::ApiError;
 use crate::call::Call;
 use crate::error::{ErrorBody, ErrorList};
+use crate::moment;
 use crate::role::Role;
 use crate::routes::failure_state::report_of;
 
@@ -35,12 +36,13 @@ pub(crate) struct FailureStatesBody<'a> {
 struct ReportBody {
     host: String,
     failure_state: FailureState,
+    #[serde(deserialize_with = "moment::required")]
     observed_at: DateTime<Utc>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "moment::optional")]
     last_seen_at: Option<DateTime<Utc>>,
     #[serde(default)]
     boot_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "moment::optional")]
     booted_at: Option<DateTime<Utc>>,
 }
 

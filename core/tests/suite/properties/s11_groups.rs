@@ -1,6 +1,7 @@
 //! S11: of a group of hosts, no fence that was not asked for takes one more than may be out of service, and no more run than may at one time, whatever engines have counted before.
 //!
-//! What is judged is which hosts have power. Engines decide late, by what they counted then.
+//! What is judged is which hosts have power. Engines decide late, by what they counted then. And of a fence that has begun, no step begins while too few others have been in service
+//! for longer than a count is good.
 
 use proptest::prelude::*;
 use ringfence_core::*;
@@ -32,6 +33,8 @@ enum Action {
     Cancel(usize),
     /// A program asks for a fence.
     AskByProgram(usize),
+    /// It loses its power by itself.
+    Die(usize),
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -48,6 +51,17 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+/// More is worked off, so that fences come to their second steps.
+fn step_action() -> impl Strategy<Value = Action> {
+    let host = || 0..HOSTS;
+    prop_oneof![
+        4 => action(),
+        4 => (5_000..20_000_u16).prop_map(Action::Pass),
+        4 => host().prop_map(Action::Work),
+        1 => host().prop_map(Action::Die),
+    ]
+}
+
 fn bound() -> impl Strategy<Value = Bound> {
     prop_oneof![
         (1..4_u32).prop_map(Bound::AtMostOut),
@@ -60,6 +74,8 @@ fn bound() -> impl Strategy<Value = Bound> {
 struct Rack {
     site: Site,
     bound: Bound,
+    /// Since when each host has been out of service without a break, as far as is known.
+    out_since: [Option<Timestamp>; HOSTS],
     violation: Option<String>,
 }
 
@@ -95,26 +111,30 @@ impl Rack {
         Self {
             site,
             bound,
+            out_since: [None; HOSTS],
             violation: None,
         }
+    }
+
+    /// Hosts that lose their network first, and their power later than a count is good.
+    fn by_steps(bound: Bound, delay_s: u32) -> Self {
+        let mut rack = Self::new(bound);
+        let step = |kind, method| vec![plans::task(kind, &[&[method]])];
+        let steps = vec![
+            step(FencingKind::NetworkFence, "switch"),
+            step(FencingKind::PowerOff, "bmc"),
+        ];
+        let mut plan = plans::plan(steps);
+        plan.stages[1].delay_s = delay_s;
+        for world in &mut rack.site.hosts {
+            world.plan = plan.clone();
+        }
+        rack
     }
 
     /// What a database would count for the host now.
     fn count(&mut self, of: usize) {
         let others = self.site.hosts.iter().enumerate().filter(|(at, _)| *at != of);
-        let is_running = |world: &World| {
-            let live = world.state.operation.as_ref();
-            live.is_some_and(|live| {
-                live.status == OperationStatus::Running && live.kind() == OperationKind::Fence
-            })
-        };
-        let is_out = |world: &World| {
-            let host = &world.state.host;
-            host.failure_state != FailureState::Up
-                || world.is_fenced()
-                || !host.applied.fencing.is_empty()
-                || is_running(world)
-        };
         let since = self.site.hosts[of].state.host.failure_since;
         let comes_first = |at: usize, world: &World| {
             let host = &world.state.host;
@@ -155,11 +175,37 @@ impl Rack {
 
     fn change(&mut self, at: usize, change: impl FnOnce(&mut World)) -> bool {
         let was_under_way = is_under_way(&self.site.hosts[at]);
+        let before = steps_begun(&self.site.hosts[at]);
         let is_done = self.site.change(at, change);
-        if is_under_way(&self.site.hosts[at]) && !was_under_way {
+        let world = &self.site.hosts[at];
+        self.out_since[at] = is_out(world).then(|| self.out_since[at].unwrap_or(world.now));
+        let begins_a_step = steps_begun(world) > before;
+        if is_under_way(world) && !was_under_way {
             self.judge(at);
         }
+        if begins_a_step {
+            self.judge_step(at);
+        }
         is_done
+    }
+
+    /// A step of the host's fence has begun that no person has asked for.
+    fn judge_step(&mut self, at: usize) {
+        let most = match self.bound {
+            Bound::AtOnce(_) => return,
+            Bound::AtMostOut(most) => most as usize,
+            Bound::Majority => (HOSTS - 1) / 2,
+        };
+        let now = self.site.hosts[at].now;
+        // A count is good for 30 s.
+        let is_known = |since: Timestamp| (now - since).num_seconds() > 30;
+        let others = (0..HOSTS).filter(|other| *other != at && self.out_since[*other].is_some_and(is_known));
+        let out = others.count();
+        if out >= most {
+            self.violation = Some(format!(
+                "a step of h{at} begins, and {out} of {most} are out of service"
+            ));
+        }
     }
 
     /// A fence of the host has begun.
@@ -220,8 +266,39 @@ impl Rack {
             Action::Cancel(host) => {
                 self.change(host, |world| drop(world.cancel()));
             }
+            Action::Die(host) => {
+                self.change(host, |world| {
+                    world.site.plug(false);
+                    drop(world.see(FailureState::Unreachable));
+                });
+            }
         }
     }
+}
+
+fn is_running(world: &World) -> bool {
+    let live = world.state.operation.as_ref();
+    live.is_some_and(|live| live.status == OperationStatus::Running && live.kind() == OperationKind::Fence)
+}
+
+/// As a database counts it.
+fn is_out(world: &World) -> bool {
+    let host = &world.state.host;
+    host.failure_state != FailureState::Up
+        || world.is_fenced()
+        || !host.applied.fencing.is_empty()
+        || is_running(world)
+}
+
+/// Steps of which a worker was told, of a fence that no person has asked for and that has proven nothing.
+fn steps_begun(world: &World) -> usize {
+    let live = world.state.operation.as_ref().filter(|_| !world.is_fenced());
+    let is_its = |live: &&Operation| {
+        let fence = live.fence();
+        fence.is_some_and(|fence| fence.cause != Cause::Request && !fence.is_wanted)
+    };
+    let tasks = live.filter(is_its).into_iter().flat_map(Operation::tasks);
+    tasks.filter(|task| !task.attempts.is_empty()).count()
 }
 
 proptest! {
@@ -236,6 +313,60 @@ proptest! {
             prop_assert_eq!(&rack.violation, &None, "after {:?}", action);
         }
     }
+}
+
+proptest! {
+    #[test]
+    fn s11_no_step_of_a_fence_begins_while_too_few_others_of_a_group_are_in_service(
+        bound in bound(),
+        delay_s in 0..60_u32,
+        actions in proptest::collection::vec(step_action(), 1..120),
+    ) {
+        let mut rack = Rack::by_steps(bound, delay_s);
+        for action in &actions {
+            rack.act(action);
+            // The judge of beginnings knows nothing of hosts that die by themselves.
+            let steps = rack.violation.iter().filter(|told| told.starts_with("a step"));
+            prop_assert_eq!(steps.count(), 0, "{:?} after {:?}", &rack.violation, action);
+        }
+    }
+}
+
+#[test]
+fn s11_a_fence_stands_still_before_its_next_step_while_too_few_others_are_in_service() {
+    let mut rack = Rack::by_steps(Bound::Majority, 40);
+    // In the middle of a span of 30 s.
+    rack.pass(12_000);
+    rack.act(&Action::Count(0));
+    rack.act(&Action::FallSilent(0));
+    rack.pass(6_000);
+    rack.act(&Action::Work(0));
+    assert_eq!(steps_begun(&rack.site.hosts[0]), 1);
+    for host in [1, 2] {
+        rack.act(&Action::Die(host));
+    }
+    let wait = |rack: &mut Rack, s: usize| {
+        for _ in 0..s {
+            rack.act(&Action::Count(0));
+            rack.act(&Action::Work(0));
+            rack.pass(1_000);
+        }
+    };
+    wait(&mut rack, 60);
+    let live = rack.site.hosts[0].state.operation.clone().unwrap();
+    assert_eq!(live.status, OperationStatus::Held, "{}", live.detail);
+    assert!(
+        live.detail
+            .contains("2 other hosts of the group rack=r1 are out of service"),
+        "{}",
+        live.detail
+    );
+    assert_eq!(steps_begun(&rack.site.hosts[0]), 1);
+    rack.site.hosts[2].site.plug(true);
+    rack.act(&Action::ComeBack(2));
+    wait(&mut rack, 12);
+    assert!(rack.site.hosts[0].is_fenced());
+    assert_eq!(rack.violation, None);
 }
 
 /// So many of all hosts that fall silent together are fenced.

@@ -24,6 +24,8 @@ enum Action {
     Fence,
     Cancel,
     Rejoin,
+    /// A program asks for it.
+    RejoinByProgram,
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -36,6 +38,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Fence),
         1 => Just(Action::Cancel),
         1 => Just(Action::Rejoin),
+        2 => Just(Action::RejoinByProgram),
     ]
 }
 
@@ -53,6 +56,7 @@ fn act(world: &mut World, action: &Action) {
         Action::Cancel if world.state.operation.is_some() => drop(world.cancel()),
         Action::Cancel => {}
         Action::Rejoin => drop(world.rejoin(false)),
+        Action::RejoinByProgram => drop(world.rejoin_for_program()),
     }
 }
 
@@ -81,7 +85,7 @@ proptest! {
         let mut fenced_at: Vec<Timestamp> = Vec::new();
         let mut is_in_quarantine = false;
         for (_, moment, decision) in decisions(&world) {
-            let is_asked = matches!(moment.input, Input::Rejoin { .. } | Input::BeginAnew { .. });
+            let is_asked = matches!(moment.input, Input::Rejoin { heeds_safeguards: false, .. } | Input::BeginAnew { .. });
             if is_asked && rejoin(&decision.state).is_some() && is_in_quarantine {
                 (is_in_quarantine, fenced_at) = (false, Vec::new());
             }

@@ -51,12 +51,30 @@ fn a_host_that_is_fenced_too_often_is_taken_back_by_a_person_alone() {
     // It does not end with the time.
     world.pass(2 * 3_600_000);
     assert!(world.is_fenced());
+    let since = world.state.host.flapping.quarantined_at.unwrap();
+    assert_eq!(world.rejoin_for_program(), Err(Refusal::Quarantined { since }));
     world.rejoin(false).unwrap();
     world.work_off();
     world.pass(1_000);
     world.work_off();
     assert!(!world.is_fenced());
     assert_eq!(world.state.host.flapping, Flapping::default());
+}
+
+#[test]
+fn a_suspended_host_is_not_taken_back_for_a_program() {
+    let mut world = World::new(power_plan(), plans::policy());
+    is_fenced_and_comes_back(&mut world, "boot-2");
+    world.suspend(SuspensionScope::Host, None);
+    let Err(Refusal::Suspended { why }) = world.rejoin_for_program() else {
+        panic!("it is taken back: {:?}", world.state.operation)
+    };
+    assert!(
+        why.starts_with("the host is suspended without an end by anna"),
+        "{why}"
+    );
+    world.resume(SuspensionScope::Host);
+    assert!(matches!(world.rejoin_for_program(), Ok(Reply::Started(_))));
 }
 
 #[test]

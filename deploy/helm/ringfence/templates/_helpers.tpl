@@ -87,6 +87,29 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "ringfence.name" . }}
 {{ .Values.inCluster.tls.secret | default (printf "%s-tls" (include "ringfence.name" .)) }}
 {{- end -}}
 
+{{- /* Messages of crash kernels: where they are listened for, at which port of the node, and from where they may come. */ -}}
+{{- define "ringfence.kdumpVariable" -}}
+{{- with .root.Values.kdump }}{{- if .enabled -}}
+- {name: RINGFENCE_WORKER_KDUMP_LISTEN, value: "{{ .listen }}:{{ .port }}"}
+{{- end }}{{- end }}
+{{- end -}}
+
+{{- define "ringfence.kdumpPort" -}}
+{{- with .root.Values.kdump }}{{- if .enabled -}}
+- {name: kdump, containerPort: {{ .port }}, hostPort: {{ .port }}, protocol: UDP}
+{{- end }}{{- end }}
+{{- end -}}
+
+{{- define "ringfence.kdumpIngress" -}}
+{{- with .root.Values.kdump }}{{- if .enabled -}}
+- ports: [{port: kdump, protocol: UDP}]
+  {{- with .from }}
+  from:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}{{- end }}
+{{- end -}}
+
 {{- /* The configuration of Ringfence inside the cluster. */ -}}
 {{- define "ringfence.configuration" -}}
 [standalone]

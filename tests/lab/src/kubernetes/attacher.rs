@@ -21,6 +21,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Attacher {
     is_over: Arc<AtomicBool>,
+    is_stuck: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -29,18 +30,25 @@ impl Attacher {
     #[must_use]
     pub fn start(api: &KubeApi) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
-        let (api, seen) = (api.clone(), Arc::clone(&is_over));
+        let is_stuck = Arc::new(AtomicBool::new(false));
+        let (api, seen, stuck) = (api.clone(), Arc::clone(&is_over), Arc::clone(&is_stuck));
         let thread = std::thread::spawn(move || {
             while !seen.load(Ordering::Relaxed) {
                 // The API server may be down: then all is tried again.
-                let _ = serve(&api);
+                let _ = serve(&api, !stuck.load(Ordering::Relaxed));
                 std::thread::sleep(PERIOD);
             }
         });
         Self {
             is_over,
+            is_stuck,
             thread: Some(thread),
         }
+    }
+
+    /// Whether volumes are detached when Kubernetes asks for it, as from the beginning. An array that is stuck attaches, and detaches nothing.
+    pub fn detaches(&self, does: bool) {
+        self.is_stuck.store(!does, Ordering::Relaxed);
     }
 }
 
@@ -53,21 +61,24 @@ impl Drop for Attacher {
     }
 }
 
-fn serve(api: &KubeApi) -> Result<(), LabError> {
+fn serve(api: &KubeApi, detaches: bool) -> Result<(), LabError> {
     let list = api.get(ATTACHMENTS)?;
     let all = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     for attachment in all.iter().filter(|one| one["spec"]["attacher"] == CSI_DRIVER) {
         // One attachment may have gone meanwhile; the others do not wait for it.
-        let _ = serve_one(api, attachment);
+        let _ = serve_one(api, attachment, detaches);
     }
     Ok(())
 }
 
-fn serve_one(api: &KubeApi, attachment: &Value) -> Result<(), LabError> {
+fn serve_one(api: &KubeApi, attachment: &Value, detaches: bool) -> Result<(), LabError> {
     let name = attachment["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("{ATTACHMENTS}/{name}");
     let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
     if attachment["metadata"]["deletionTimestamp"].is_string() {
+        if !detaches {
+            return Ok(());
+        }
         return api.patch(&path, &finalizers(Value::Null)).map(|_| ());
     }
     if attachment["status"]["attached"] == true {

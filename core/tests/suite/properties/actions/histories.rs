@@ -132,6 +132,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
         2 => (index(), any::<bool>()).prop_map(|(of, is_admin)| Action::Release { of, is_admin }),
         2 => Just(Action::Cancel),
         1 => Just(Action::CancelByProgram),
+        2 => Just(Action::RejoinByProgram),
         1 => Just(Action::CancelAnOldOne),
         2 => Just(Action::Retry),
         5 => see(),

@@ -46,6 +46,8 @@ pub enum Action {
         is_admin: bool,
     },
     Cancel,
+    /// A program asks for a rejoin.
+    RejoinByProgram,
     /// The program that asks for fences cancels.
     CancelByProgram,
     CancelAnOldOne,
