@@ -256,6 +256,7 @@ fn plan(
     problems.into_result()?;
     Ok(PlanOf {
         stages: steps.stages(&place, restart_instance.as_deref()),
+        sufficient_sets: steps.sufficient_sets.clone(),
         scope: steps.scope.clone(),
         methods,
         place,

@@ -2,13 +2,15 @@
 
 use std::net::IpAddr;
 
-use ringfence_core::{Problems, kdump_addresses};
+use ringfence_core::{Problems, ProofKind, SufficientSet, default_sufficient_sets, kdump_addresses};
 
 use super::names::Scope;
 use super::reading::Node;
 
 /// The key of a configuration.
 pub(super) const KEY: &str = "kdump";
+/// The key that says whether a message proves that the host stands still.
+pub(super) const SUFFICES: &str = "kdump_suffices";
 
 /// What a configuration says of its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,4 +51,29 @@ impl Dumps {
             Self::From(addresses) => Some(addresses.clone()),
         }
     }
+}
+
+/// What suffices for FENCED: the default, and a message of the crash kernel where the configuration says so. `at` is where the key stands.
+pub(super) fn sufficient_sets(
+    given: Option<String>,
+    dumps: &Dumps,
+    at: &str,
+    problems: &mut Problems,
+) -> Vec<SufficientSet> {
+    let mut sets = default_sufficient_sets();
+    match given.as_deref() {
+        None | Some("false") => {}
+        Some("true") if *dumps == Dumps::From(Vec::new()) => {
+            problems.add(
+                format!("{at}: {SUFFICES}"),
+                format!("is true, and {KEY} is none; false is allowed"),
+            );
+        }
+        Some("true") => sets.push([ProofKind::Kdump].into()),
+        Some(other) => problems.add(
+            format!("{at}: {SUFFICES}"),
+            format!("is {other:?}; true and false are allowed"),
+        ),
+    }
+    sets
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ringfence_core::{Catalogue, Parameters, PlanStage, Problems, SegmentPolicy};
+use ringfence_core::{Catalogue, Parameters, PlanStage, Problems, SegmentPolicy, SufficientSet};
 use ringfence_engine::MethodDraft;
 
 use super::checking::secrets_of;
@@ -78,6 +78,7 @@ pub(crate) struct PlanOf {
     pub scope: Scope,
     pub methods: Vec<MethodDraft>,
     pub stages: Vec<PlanStage>,
+    pub sufficient_sets: Vec<SufficientSet>,
 }
 
 /// What is known of one node.

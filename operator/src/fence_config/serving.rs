@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringfence_core::{
-    Backend, Host, KDUMP, PlanScope, Problems, SegmentPolicy, default_sufficient_sets, error_chain,
-    kdump_parameters,
+    Backend, Host, KDUMP, PlanScope, Problems, SegmentPolicy, error_chain, kdump_parameters,
 };
 use ringfence_db::CloudHost;
 use ringfence_engine::{Configured, Context, Declaration, EngineError, HostChange, PlanDraft};
@@ -222,7 +221,7 @@ impl Pass<'_> {
                 name: plan.place.clone(),
                 scope,
                 stages: plan.stages,
-                sufficient_sets: default_sufficient_sets(),
+                sufficient_sets: plan.sufficient_sets,
             }),
             place: plan.place,
             methods: plan.methods,

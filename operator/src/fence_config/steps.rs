@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{FencingKind, Level, MAX_DELAY_S, PlanStage, Problems, Resource, TaskSpec};
+use ringfence_core::{
+    FencingKind, Level, MAX_DELAY_S, PlanStage, Problems, Resource, SufficientSet, TaskSpec,
+};
 use ringfence_engine::{Declaration, MethodDraft};
 
 use super::dumps::{self, Dumps};
@@ -41,6 +43,8 @@ pub(crate) struct Steps {
     pub restarts_instance: bool,
     /// From where the messages of their crash kernels come.
     pub dumps: Dumps,
+    /// What suffices for FENCED.
+    pub sufficient_sets: Vec<SufficientSet>,
 }
 
 impl Steps {
@@ -172,11 +176,12 @@ fn of_scope(
     let recovery = names("recovery", config.remove("recovery"), problems);
     let off_delay_s = delay(config.remove(DELAY), problems);
     let dumps = Dumps::read(config.remove(dumps::KEY), &scope, CONFIG, problems);
+    let sufficient_sets = dumps::sufficient_sets(config.remove(dumps::SUFFICES), &dumps, CONFIG, problems);
     for key in config.keys() {
         problems.add(
             format!("{CONFIG}: {key}"),
             format!(
-                "is unknown; node_name, isolation, power_management, {DELAY}, recovery and kdump are allowed"
+                "is unknown; node_name, isolation, power_management, {DELAY}, recovery, kdump and kdump_suffices are allowed"
             ),
         );
     }
@@ -195,6 +200,7 @@ fn of_scope(
             is_on: false,
             restarts_instance: false,
             dumps,
+            sufficient_sets,
         },
     };
     builder.isolation(&isolation);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringfence_core::{FencingKind, PlanStage, Resource};
+use ringfence_core::{FencingKind, PlanStage, ProofKind, Resource};
 use serde_json::Value;
 
 use super::names::Scope;
@@ -487,6 +487,17 @@ fn the_messages_of_a_crash_kernel_come_from_where_the_configuration_says() {
     );
 }
 
+#[test]
+fn a_message_of_a_crash_kernel_suffices_where_the_configuration_says_so_alone() {
+    let suffices = |said: &str| {
+        let text = ONE.replace("power_management=", &format!("{said}\n      power_management="));
+        let plan = Cluster::of(&text).plan("fence-config-node-n1");
+        plan.sufficient_sets.contains(&[ProofKind::Kdump].into())
+    };
+    assert!(!suffices("kdump=node") && !suffices("kdump=node\n      kdump_suffices=false"));
+    assert!(suffices("kdump=node\n      kdump_suffices=true"));
+}
+
 /// A change of [`ONE`], and the faults that are told.
 fn one_with(from: &str, to: &str) -> Vec<String> {
     assert!(ONE.contains(from), "{from}");
@@ -504,7 +515,7 @@ fn each_fault_is_told_with_its_place_and_what_is_allowed() {
         (
             "power_management=bmc",
             "power_managment=bmc",
-            "config.properties: power_managment: is unknown; node_name, isolation, power_management, power_management_delay_s, recovery and kdump are allowed",
+            "config.properties: power_managment: is unknown; node_name, isolation, power_management, power_management_delay_s, recovery, kdump and kdump_suffices are allowed",
         ),
         (
             "power_management=bmc",
@@ -515,6 +526,16 @@ fn each_fault_is_told_with_its_place_and_what_is_allowed() {
             "power_management=bmc",
             "power_management=bmc\n      kdump=10.0.0.300",
             "config.properties: kdump: names \"10.0.0.300\"; IP addresses with commas between them are allowed; so are node and none",
+        ),
+        (
+            "power_management=bmc",
+            "power_management=bmc\n      kdump_suffices=yes",
+            "config.properties: kdump_suffices: is \"yes\"; true and false are allowed",
+        ),
+        (
+            "power_management=bmc",
+            "power_management=bmc\n      kdump=none\n      kdump_suffices=true",
+            "config.properties: kdump_suffices: is true, and kdump is none; false is allowed",
         ),
         (
             "power_management=bmc",

@@ -215,7 +215,7 @@ async fn a_leader_and_the_next_one_fence_by_configmaps_and_a_secret_alone() {
     assert_eq!(
         told["found"],
         "lab: ConfigMap fence-config-node-n3: config.properties: power_managment: is unknown; node_name, isolation, power_management, \
-         power_management_delay_s, recovery and kdump are allowed"
+         power_management_delay_s, recovery, kdump and kdump_suffices are allowed"
     );
     second.service.stop().await;
 }
