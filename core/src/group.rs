@@ -276,21 +276,6 @@ pub(crate) fn check(rules: &[GroupRule], problems: &mut Problems) {
     }
 }
 
-/// Refuses a new bound of a segment that would hold nothing, where there are so many hosts. The bound that the segment has stays.
-pub fn check_at_once(at_once: Option<u32>, present: Option<u32>, hosts: u64, problems: &mut Problems) {
-    // Hosts may be added after the policy.
-    let Some(given) = at_once.filter(|given| hosts > 0 && u64::from(*given) > hosts) else {
-        return;
-    };
-    if at_once != present {
-        problems.add("policy.fencing.at_once", holds_nothing(given, hosts));
-    }
-}
-
-fn holds_nothing(at_once: u32, hosts: u64) -> String {
-    format!("is {at_once}, and there are {hosts} hosts: it would hold nothing; 1 to {hosts} is allowed")
-}
-
 /// Refuses new rules that no host can be meant by, that would hold nothing or that would hold everything. `known` counts the hosts by the labels that they have, and `hosts` all of
 /// them. Rules that the segment has already stay, whatever has become of the hosts.
 pub fn check_groups(
@@ -324,7 +309,10 @@ pub fn check_groups(
             .at_once
             .filter(|at_once| hosts > 0 && u64::from(*at_once) > hosts)
         {
-            problems.add(format!("{field}.at_once"), holds_nothing(at_once, hosts));
+            problems.add(
+                format!("{field}.at_once"),
+                format!("is {at_once}, and there are {hosts} hosts: it would hold nothing; 1 to {hosts} is allowed"),
+            );
         }
         if rule.label.is_none() && hosts == 0 {
             continue;

@@ -109,7 +109,7 @@ pub use fencing_policy::{FencingPolicy, Neighbourhood, fence_due};
 pub use field_change::{FieldChange, field_changes};
 pub use flapping::{Flapping, QuarantinePolicy};
 pub use gate::{Gate, Gates, Placing, gates, is_mark_left_over, schedule_gate, stays_isolated, unforce_gate};
-pub use group::{Group, GroupCount, GroupCounts, GroupRule, check_at_once, check_groups};
+pub use group::{Group, GroupCount, GroupCounts, GroupRule, check_groups};
 pub use guard::Guard;
 #[cfg(feature = "mutants")]
 pub use guard::switch_off;

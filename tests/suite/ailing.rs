@@ -148,7 +148,10 @@ async fn an_alert_of_an_alertmanager_is_a_condition_for_as_long_as_it_fires(grou
     ];
     prometheus.record(&series).unwrap();
     // Its power goes, and a monitor sees that.
-    while stack.client.get("/hosts/h1").await.ok(200)["fencing_state"] != "FENCED" {
+    for _ in 0..300 {
+        if stack.client.host("h1").await["fencing_state"] == "FENCED" {
+            break;
+        }
         stack.observe().await;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

@@ -2,7 +2,7 @@
 
 use ringfence_core::{
     DEFAULT_SEGMENT_ID, FencingPolicy, FieldChange, Method, Problems, Resource, Segment, SegmentDraft,
-    SegmentId, SegmentPolicy, check_at_once, check_groups,
+    SegmentId, SegmentPolicy, check_groups,
 };
 use ringfence_db::{DbError, Filters};
 use serde_json::{Value, json};
@@ -96,31 +96,17 @@ impl Engine {
                 }
             }
         }
-        self.check_bounds(&draft.policy.fencing, id, &mut problems)
-            .await?;
-        Ok(problems.into_result()?)
-    }
-
-    /// Refuses new bounds that would hold nothing or everything.
-    async fn check_bounds(
-        &self,
-        given: &FencingPolicy,
-        id: &str,
-        problems: &mut Problems,
-    ) -> Result<(), EngineError> {
-        if given.groups.is_empty() && given.at_once.is_none() {
-            return Ok(());
-        }
-        let mut reader = self.0.db.reader();
-        let present = ringfence_db::segment(&mut reader, id).await?;
-        let present = present.map(|segment| segment.policy.fencing).unwrap_or_default();
-        let hosts = ringfence_db::count_hosts(&mut reader, &Filters::default()).await?;
-        check_at_once(given.at_once, present.at_once, hosts, problems);
-        if !given.groups.is_empty() {
+        let groups = &draft.policy.fencing.groups;
+        if !groups.is_empty() {
+            let mut reader = self.0.db.reader();
+            let present = ringfence_db::segment(&mut reader, id).await?;
+            let present = present.map(|segment| segment.policy.fencing.groups);
             let labels = ringfence_db::label_values(&mut reader).await?;
-            check_groups(&given.groups, &present.groups, (hosts, &labels), problems);
+            let hosts = ringfence_db::count_hosts(&mut reader, &Filters::default()).await?;
+            let known = (hosts, &labels);
+            check_groups(groups, &present.unwrap_or_default(), known, &mut problems);
         }
-        Ok(())
+        Ok(problems.into_result()?)
     }
 
     /// Why a segment cannot name the method.

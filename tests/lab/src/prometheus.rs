@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use crate::error::LabError;
 use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
-use crate::net::{free_tcp_port, is_open};
+use crate::net::free_tcp_port;
 use crate::programs::find_program;
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ impl Prometheus {
             ],
             ..Start::new(&program, &log, home.path())
         })?;
-        wait_ready("prometheus", &leash, &log, READY_LIMIT, || is_open(port))?;
+        wait_ready("prometheus", &leash, &log, READY_LIMIT, || is_ready(port))?;
         Ok(Self { leash, port, home })
     }
 
@@ -101,6 +101,14 @@ impl Drop for Prometheus {
         // A stopped process does not hear SIGTERM.
         let _ = self.wake();
     }
+}
+
+/// Its port is open before it hears a SIGHUP, which would end it until then.
+fn is_ready(port: u16) -> bool {
+    let asked = ureq::get(format!("http://127.0.0.1:{port}/-/ready"));
+    let limit = Some(Duration::from_secs(1));
+    let asked = asked.config().timeout_global(limit).build();
+    asked.call().is_ok()
 }
 
 fn configuration(port: u16, alertmanager: Option<u16>) -> String {
@@ -167,7 +175,7 @@ impl Alertmanager {
             ],
             ..Start::new(&program, &log, home.path())
         })?;
-        wait_ready("alertmanager", &leash, &log, READY_LIMIT, || is_open(port))?;
+        wait_ready("alertmanager", &leash, &log, READY_LIMIT, || is_ready(port))?;
         Ok(Self {
             _leash: leash,
             port,
