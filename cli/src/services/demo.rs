@@ -207,12 +207,15 @@ In another terminal, try:
 {find}  $R host list
   # sim-1 hangs: it still runs and writes, and does not answer
   curl -X PUT {simulated}/hosts/sim-1 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
+  # its monitor sees that within a second
+  sleep 2
   $R host fence sim-1 --reason 'no heartbeat' --wait
   $R host gates sim-1
   # take it back
   $R host rejoin sim-1 --reason 'checked' --wait
   # then sim-3: power cannot be proven, storage and network are
   curl -X PUT {simulated}/hosts/sim-3 -H 'Content-Type: application/json' -d '{{\"condition\":\"hung\"}}'
+  sleep 2
   $R host fence sim-3 --reason 'no heartbeat' --wait
   $R event tail --after 0
 
