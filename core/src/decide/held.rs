@@ -130,7 +130,8 @@ pub(super) fn look_again(draft: &mut Draft, around: &Neighbourhood, opinions: &O
     } else if is_midway {
         go_on_with_next(draft, around, opinions, is_held);
     } else if let Some(why) = auto_fence::brake(draft, around) {
-        begins(draft);
+        // Nothing of it begins: a person is asked first.
+        end_hold(draft);
         auto_fence::ask(draft, &why);
     } else {
         let taken = permits(draft, around, opinions);
@@ -279,8 +280,12 @@ fn release(draft: &mut Draft) {
 
 /// It answers the silence of its host from now on, whatever becomes of it.
 pub(super) fn begins(draft: &mut Draft) {
+    end_hold(draft);
+    draft.answer_silence();
+}
+
+fn end_hold(draft: &mut Draft) {
     if let Some(fence) = fence_of(draft) {
         fence.held = None;
     }
-    draft.answer_silence();
 }

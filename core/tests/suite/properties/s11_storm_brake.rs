@@ -26,11 +26,7 @@ fn is_free(state: &HostState) -> bool {
 
 /// Whether a fence begins that is not merely held for a program, or a person ends one.
 fn answers(moment: &Moment, decision: &Decision) -> bool {
-    const BEGINS: [EventKind; 3] = [
-        EventKind::OperationReleased,
-        EventKind::OperationNeedsOperator,
-        EventKind::OperationRestarted,
-    ];
+    const BEGINS: [EventKind; 2] = [EventKind::OperationReleased, EventKind::OperationRestarted];
     let is_fence = |live: Option<&Operation>| live.is_some_and(|live| live.kind() == OperationKind::Fence);
     match (&moment.input, &decision.answer) {
         (Input::Fence { heeds_safeguards, .. }, Reply::Started(_)) => !heeds_safeguards,

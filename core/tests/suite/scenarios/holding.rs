@@ -369,6 +369,25 @@ fn what_a_program_takes_back_before_it_begins_leaves_the_silence_to_the_segment(
 }
 
 #[test]
+fn what_a_program_takes_back_while_a_person_is_asked_about_a_storm_is_asked_about_again() {
+    let mut world = held_for_program(5);
+    world.others.under_way = 0;
+    world.others.out_of_service = 5;
+    world.pass(5_000);
+    assert!(world.state.operation.as_ref().unwrap().is_held_by_brake());
+    world.cancel_by_program().unwrap();
+    world.pass(20_000);
+    let live = world.state.operation.clone().unwrap();
+    assert!(live.is_held_by_brake() && live.status == OperationStatus::NeedsOperator);
+    assert_eq!(live.requested_by, "ringfence");
+    // A person has looked, and wants none.
+    world.cancel().unwrap();
+    world.others.out_of_service = 0;
+    world.pass(600_000);
+    assert!(world.sent.is_empty());
+}
+
+#[test]
 fn a_silence_for_which_a_person_wants_no_fence_stays_answered_whatever_programs_ask_for() {
     // A person cancels what the program asked for.
     let mut cancelled = held_for_program(5);
