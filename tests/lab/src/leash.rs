@@ -14,6 +14,8 @@ use crate::error::{During, LabError};
 const SCRIPT: &str = include_str!("leash.sh");
 /// Time that a program has to end after its stop signal.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time that a program has to end after SIGABRT.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What to start, and how.
 pub(crate) struct Start<'a> {
@@ -106,6 +108,17 @@ impl Leash {
     /// Sends a signal to the program alone.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), LabError> {
         kill(self.pid, signal).during(|| format!("sending {signal} to {}", self.program.display()))
+    }
+
+    /// Kills a program that hangs, after it had the time to write where: Python does so on SIGABRT if `PYTHONFAULTHANDLER` is set.
+    pub(crate) fn abort(&mut self) {
+        // A program that has ended by itself has nothing to write.
+        let _ = self.signal(Signal::SIGABRT);
+        let begun = Instant::now();
+        while begun.elapsed() < ABORT_TIMEOUT && self.is_running() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.crash();
     }
 
     /// Kills the program and all its processes at once, as a loss of power would. The files stay.

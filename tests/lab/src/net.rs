@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::ops::Range;
 use std::time::Duration;
@@ -18,6 +19,9 @@ const FIRST: u16 = 15_000;
 
 /// The least number of ports to choose from: with fewer, two tests that choose at once would often choose one port.
 const ENOUGH: u16 = 5_000;
+
+/// The time that [`answers`] leaves a server.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Number of ports that are tried before an error.
 const TRIES: u32 = 200;
@@ -129,9 +133,40 @@ pub(crate) fn is_open(port: u16) -> bool {
     TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
 }
 
+/// Whether an HTTP server on the port answers, whatever it answers. `uwsgi` listens before its application is loaded, and a load can hang.
+pub(crate) fn answers(port: u16) -> bool {
+    let ask = || {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut server = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+        server.set_read_timeout(Some(ANSWER_LIMIT))?;
+        server.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
+        server.read_exact(&mut [0])
+    };
+    ask().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_listens_and_says_nothing_does_not_answer() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = server.local_addr().unwrap().port();
+        assert!(is_open(port));
+
+        let answering = std::thread::spawn(move || {
+            let _probe = server.accept().unwrap();
+            let (mut client, _) = server.accept().unwrap();
+            client.write_all(b"HTTP/1.0 404 Not Found\r\n\r\n").unwrap();
+            let closed = server.accept().unwrap();
+            drop(closed);
+        });
+
+        assert!(answers(port));
+        assert!(!answers(port));
+        answering.join().unwrap();
+    }
 
     #[test]
     fn chosen_ports_are_free_different_and_outside_the_range_of_connections() {

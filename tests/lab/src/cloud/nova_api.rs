@@ -7,7 +7,7 @@ use crate::cloud::Cloud;
 use crate::error::{During, LabError};
 use crate::home::{Home, note_second_start, wait_ready};
 use crate::leash::Leash;
-use crate::net::{free_tcp_port, is_open};
+use crate::net::{answers, free_tcp_port};
 use crate::openstack::gate;
 use crate::openstack::program::Program;
 
@@ -108,11 +108,11 @@ impl NovaApi {
         let log = self.log_file();
         let program = program.with_nothing_to_keep();
         let start = || program.clone().start(&log, self.home.path());
-        let wait = |leash: &Leash, limit| wait_ready("nova-api", leash, &log, limit, || is_open(self.port));
+        let wait = |leash: &Leash, limit| wait_ready("nova-api", leash, &log, limit, || answers(self.port));
         let mut leash = start()?;
         if wait(&leash, HANGS_AFTER).is_err() {
             note_second_start(&log);
-            leash.crash();
+            leash.abort();
             leash = start()?;
             wait(&leash, READY_LIMIT)?;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::home::{note_second_start, wait_ready};
 use crate::leash::Leash;
-use crate::net::is_open;
+use crate::net::answers;
 use crate::openstack::program::Program;
 use crate::openstack::site::Site;
 
@@ -41,7 +41,7 @@ impl Daemon {
         })
     }
 
-    /// Sets the port on which the service will listen.
+    /// Sets the port on which the service will answer.
     pub(crate) fn at(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
@@ -51,10 +51,10 @@ impl Daemon {
         self.name
     }
 
-    /// Waits until the service listens, if it has a port.
-    pub(crate) fn wait_open(&mut self) -> Result<(), LabError> {
+    /// Waits until the service answers, if it has a port.
+    pub(crate) fn wait_answer(&mut self) -> Result<(), LabError> {
         let port = self.port;
-        self.wait(|| port.is_none_or(is_open))
+        self.wait(|| port.is_none_or(answers))
     }
 
     pub(crate) fn wait(&mut self, mut is_ready: impl FnMut() -> bool) -> Result<(), LabError> {
@@ -65,7 +65,7 @@ impl Daemon {
             return Ok(());
         }
         note_second_start(&self.log);
-        self.leash.crash();
+        self.leash.abort();
         self.leash = self.program.clone().start(&self.log, &self.home)?;
         once(self, READY_LIMIT, &mut is_ready)
     }

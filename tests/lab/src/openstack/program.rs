@@ -52,6 +52,8 @@ impl Program {
             ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
             ("PYTHONWARNINGS", "ignore"),
             ("PYTHONDONTWRITEBYTECODE", "1"),
+            // A service that hangs in its start writes its threads' stacks into its log before it is started once more.
+            ("PYTHONFAULTHANDLER", "1"),
         ];
         Self {
             path: path.into(),

@@ -1,16 +1,18 @@
 //! Waits until a cloud can be used.
 
+use std::error::Error;
+
 use serde_json::Value;
 
 use crate::cloud::wait::POLL;
-use crate::cloud::{Api, Cloud};
+use crate::cloud::{Api, Cloud, User};
 use crate::error::LabError;
 use crate::openstack::daemon::Daemon;
 
 /// Waits until all services answer, and those without an API have reported a heartbeat.
 pub(crate) fn wait(daemons: &mut [Daemon], cloud: &Cloud) -> Result<(), LabError> {
     for daemon in daemons.iter_mut() {
-        daemon.wait_open()?;
+        daemon.wait_answer()?;
     }
     for daemon in daemons {
         let name = daemon.name();
@@ -49,6 +51,10 @@ fn with_what_was_seen(error: LabError, seen: &str) -> LabError {
 /// Whether the service has reported itself, or what its API shows instead.
 fn has_shown_itself(name: &str, cloud: &Cloud) -> Result<(), String> {
     match name {
+        "keystone" => match cloud.token(User::Admin) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(with_source(&error)),
+        },
         "nova-conductor" | "nova-scheduler" => reports(cloud, Api::Compute, name),
         "cinder-scheduler" | "cinder-volume" => reports(cloud, Api::Volume, name),
         "ironic" => has_drivers(cloud),
@@ -66,12 +72,17 @@ fn has_drivers(cloud: &Cloud) -> Result<(), String> {
 }
 
 fn shows(answer: Result<Value, LabError>, list: &str, is_it: impl Fn(&Value) -> bool) -> Result<(), String> {
-    let answer = answer.map_err(|error| error.to_string())?;
+    let answer = answer.map_err(|error| with_source(&error))?;
     if some(&answer[list], is_it) {
         Ok(())
     } else {
         Err(answer.to_string())
     }
+}
+
+fn with_source(error: &LabError) -> String {
+    let source = error.source().map(|source| format!(": {source}"));
+    format!("{error}{}", source.unwrap_or_default())
 }
 
 fn some(list: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
