@@ -163,6 +163,8 @@ pub enum Input {
         reason: String,
         /// Who asks.
         actor: Actor,
+        /// A program asks: a host that is suspended is not evacuated for it.
+        heeds_safeguards: bool,
     },
     /// Go on with an evacuation that was live when its engine lost the database. It begins although nothing has seen the host yet, and moves
     /// nothing before the gate is open.

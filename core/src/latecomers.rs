@@ -17,13 +17,14 @@ pub struct LookForLatecomers {
 }
 
 /// The question whether workloads have come onto the host since its last evacuation emptied it. `None` where there can be none, or where that
-/// evacuation did not end well: a person decides then.
+/// evacuation did not end well: a person decides then. None begins by itself on a suspended host.
 #[must_use]
 pub fn look_for_latecomers(state: &HostState, now: Timestamp) -> Option<LookForLatecomers> {
     let live = state.operation.as_ref();
     let is_busy = live.is_some_and(|operation| operation.status.is_live());
     let is_emptied = state.host.good_fence().is_some_and(|fence| fence.is_emptied);
-    if is_busy || !is_emptied || !state.host.backend.starts_by_itself() {
+    let is_suspended = state.suspensions(now).next().is_some();
+    if is_busy || is_suspended || !is_emptied || !state.host.backend.starts_by_itself() {
         return None;
     }
     Some(LookForLatecomers {

@@ -196,7 +196,7 @@ pub enum Refusal {
         /// Since when.
         since: Timestamp,
     },
-    /// A rejoin that a program asks for, of a host on which nothing begins by itself.
+    /// A rejoin or an evacuation that a program asks for, of a host on which nothing begins by itself.
     #[error("{why}")]
     Suspended {
         /// What is suspended, until when, by whom and why.

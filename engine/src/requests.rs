@@ -176,12 +176,33 @@ impl Engine {
 
     /// Starts the workloads of a FENCED host elsewhere.
     pub async fn evacuate(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
+        self.request_evacuation(host, reason, by, false).await
+    }
+
+    /// As [`Engine::evacuate`], asked for by a program: refused where the host is suspended.
+    pub async fn evacuate_for_program(
+        &self,
+        host: &str,
+        reason: &str,
+        by: &Context,
+    ) -> Result<Operated, EngineError> {
+        self.request_evacuation(host, reason, by, true).await
+    }
+
+    async fn request_evacuation(
+        &self,
+        host: &str,
+        reason: &str,
+        by: &Context,
+        heeds_safeguards: bool,
+    ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let input = Input::Evacuate {
             operation_id: OperationId(new_id()),
             reason: reason.to_owned(),
             actor: by.actor(),
+            heeds_safeguards,
         };
         Ok(operated(self.apply(seen, input, by).await?))
     }

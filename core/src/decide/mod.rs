@@ -143,7 +143,13 @@ fn answer(draft: &mut Draft, input: Input) -> Result<Reply, Refusal> {
             operation_id,
             reason,
             actor,
-        } => evacuation::evacuate(draft, operation_id, reason, &actor)?,
+            heeds_safeguards,
+        } => {
+            if heeds_safeguards {
+                pause::refuse_by_itself(draft)?;
+            }
+            evacuation::evacuate(draft, operation_id, reason, &actor)?
+        }
         Input::ResumeEvacuation {
             operation_id,
             reason,

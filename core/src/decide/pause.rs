@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::guard::{Guard, on};
 use crate::{
-    Actor, AttemptStatus, EventKind, Held, Operation, OperationStatus, Reply, Ruling, Suspension, TaskStatus,
-    Timestamp,
+    Actor, AttemptStatus, EventKind, Held, Operation, OperationStatus, Refusal, Reply, Ruling, Suspension,
+    TaskStatus, Timestamp,
 };
 
 use super::{Draft, progress};
@@ -99,6 +99,17 @@ pub(super) fn look(draft: &mut Draft) -> bool {
 pub(super) fn may_begin_by_itself(draft: &mut Draft) -> bool {
     wake_at_ends(draft);
     draft.state.suspensions(draft.now).next().is_none() || !on(Guard::SuspendedBeginsNothing)
+}
+
+/// What keeps an operation from beginning without a person's word.
+pub(super) fn refuse_by_itself(draft: &Draft) -> Result<(), Refusal> {
+    let suspension = draft.state.suspensions(draft.now).next();
+    match suspension.filter(|_| on(Guard::SuspendedBeginsNothing)) {
+        Some((scope, suspension)) => Err(Refusal::Suspended {
+            why: suspension.ruling(scope).reason,
+        }),
+        None => Ok(()),
+    }
 }
 
 fn wake_at_ends(draft: &mut Draft) {

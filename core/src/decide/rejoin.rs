@@ -99,13 +99,7 @@ pub(super) fn refuse_by_itself(draft: &Draft) -> Result<(), Refusal> {
     {
         return Err(Refusal::Quarantined { since });
     }
-    let suspension = draft.state.suspensions(draft.now).next();
-    match suspension.filter(|_| on(Guard::SuspendedBeginsNothing)) {
-        Some((scope, suspension)) => Err(Refusal::Suspended {
-            why: suspension.ruling(scope).reason,
-        }),
-        None => Ok(()),
-    }
+    pause::refuse_by_itself(draft)
 }
 
 /// A segment that has no rule any more keeps no host there.

@@ -91,7 +91,10 @@ impl Latecomers {
             );
         }
         let by = Context::own("ringfence");
-        if let Err(error) = engine.evacuate(&host.id.to_string(), REASON, &by).await {
+        if let Err(error) = engine
+            .evacuate_for_program(&host.id.to_string(), REASON, &by)
+            .await
+        {
             tracing::debug!(host = host.name, error = %error_chain(&error), "the host is not evacuated again");
         }
     }

@@ -244,7 +244,7 @@ async fn ask(door: &Door, standing: &Standing, next: Next) -> Result<Option<Why>
     let by = door.asker(ASKER);
     let host_id = standing.state.host.id.to_string();
     let asked = match next {
-        Next::Evacuate => door.engine.evacuate(&host_id, REBOOT, &by).await,
+        Next::Evacuate => door.engine.evacuate_for_program(&host_id, REBOOT, &by).await,
         Next::Rejoin => door.engine.rejoin_for_program(&host_id, REBOOT, &by).await,
     };
     match asked {

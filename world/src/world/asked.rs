@@ -30,7 +30,7 @@ impl World {
             operation_id: OperationId(self.next_id()),
             plan: Some(self.plan.clone()),
             reason: "no heartbeat".to_owned(),
-            actor: plans::person(if heeds_safeguards { PROGRAM } else { "anna" }),
+            actor: asker(heeds_safeguards),
             heeds_safeguards,
         };
         self.give(input)
@@ -50,7 +50,7 @@ impl World {
         let input = Input::Rejoin {
             operation_id: OperationId(self.next_id()),
             reason: "repaired".to_owned(),
-            actor: plans::person(if heeds_safeguards { PROGRAM } else { "anna" }),
+            actor: asker(heeds_safeguards),
             boot_confirmed,
             heeds_safeguards,
         };
@@ -83,10 +83,20 @@ impl World {
     }
 
     pub fn evacuate(&mut self) -> Result<Reply, Refusal> {
+        self.ask_for_evacuation(false)
+    }
+
+    /// A program asks: a host that is suspended is not evacuated.
+    pub fn evacuate_for_program(&mut self) -> Result<Reply, Refusal> {
+        self.ask_for_evacuation(true)
+    }
+
+    fn ask_for_evacuation(&mut self, heeds_safeguards: bool) -> Result<Reply, Refusal> {
         let input = Input::Evacuate {
             operation_id: OperationId(self.next_id()),
             reason: "its servers are missed".to_owned(),
-            actor: plans::person("anna"),
+            actor: asker(heeds_safeguards),
+            heeds_safeguards,
         };
         self.give(input)
     }
@@ -222,4 +232,8 @@ impl World {
         }
         self.pass(seconds % 5 * 1_000);
     }
+}
+
+fn asker(heeds_safeguards: bool) -> Actor {
+    plans::person(if heeds_safeguards { PROGRAM } else { "anna" })
 }

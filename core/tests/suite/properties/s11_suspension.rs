@@ -14,7 +14,11 @@ fn asked_for(moment: &Moment, decision: &Decision) -> Option<OperationId> {
     match (&moment.input, &decision.answer) {
         (Input::Retry { operation_id, .. }, _) => Some(*operation_id),
         (Input::AutoFence { .. } | Input::BeginAnew { .. }, _) => None,
-        (Input::Fence { heeds_safeguards, .. }, _) if *heeds_safeguards => None,
+        (Input::Fence { heeds_safeguards, .. } | Input::Evacuate { heeds_safeguards, .. }, _)
+            if *heeds_safeguards =>
+        {
+            None
+        }
         (_, Reply::Started(id) | Reply::Joined(id)) => Some(*id),
         (Input::Confirm { .. }, Reply::Done) => live,
         _ => None,
@@ -72,7 +76,7 @@ proptest! {
         for (_, moment, decision) in decisions(&world) {
             let before = moment.before.operation.as_ref().map(|live| live.id);
             let begun = decision.state.operation.as_ref().filter(|live| Some(live.id) != before);
-            let is_by_program = matches!(&moment.input, Input::Fence { heeds_safeguards, .. } | Input::Rejoin { heeds_safeguards, .. } if *heeds_safeguards);
+            let is_by_program = matches!(&moment.input, Input::Fence { heeds_safeguards, .. } | Input::Rejoin { heeds_safeguards, .. } | Input::Evacuate { heeds_safeguards, .. } if *heeds_safeguards);
             let by_itself = begun.filter(|live| (live.requested_by == "ringfence" || is_by_program) && lasting(moment, decision).next().is_some());
             if let Some(live) = by_itself {
                 prop_assert_eq!(live.kind(), OperationKind::Fence);

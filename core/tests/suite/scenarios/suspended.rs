@@ -239,6 +239,24 @@ fn an_evacuation_stands_still_and_goes_on() {
     assert!(log.last().unwrap().contains("operation.succeeded"), "{log:#?}");
 }
 
+/// One that stands still is not let go on for a program either.
+#[test]
+fn a_program_evacuates_no_suspended_host_and_a_person_does() {
+    let mut world = fenced(2, manual());
+    world.suspend(SuspensionScope::Segment, None);
+    let Err(Refusal::Suspended { why }) = world.evacuate_for_program() else {
+        panic!("evacuated although its segment is suspended");
+    };
+    assert!(why.contains(REASON), "{why}");
+    world.resume(SuspensionScope::Segment);
+    assert!(matches!(world.evacuate_for_program(), Ok(Reply::Started(_))));
+    world.suspend(SuspensionScope::Host, None);
+    assert!(world.evacuate_for_program().is_err());
+    assert_eq!(status(&world), OperationStatus::Held);
+    assert!(matches!(world.evacuate(), Ok(Reply::Joined(_))));
+    assert_eq!(status(&world), OperationStatus::Running);
+}
+
 #[test]
 fn a_suspension_that_is_asked_for_again_changes_nothing_and_its_end_can_be_put_off() {
     let mut world = lost(power_plan());

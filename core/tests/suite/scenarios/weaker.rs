@@ -163,6 +163,12 @@ fn a_node_is_looked_at_once_an_evacuation_has_emptied_it() {
     assert!(!is_looked_at(&world), "it may be back");
     world.see(FailureState::Unreachable).unwrap();
     assert!(is_looked_at(&world));
+    world.suspend(SuspensionScope::Host, None);
+    assert!(
+        !is_looked_at(&world),
+        "nothing begins by itself while it is suspended"
+    );
+    world.resume(SuspensionScope::Host);
     world.evacuate().unwrap();
     world.cancel().unwrap();
     assert!(!is_looked_at(&world), "a person has ended it");

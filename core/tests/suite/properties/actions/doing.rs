@@ -81,6 +81,7 @@ pub fn act(world: &mut World, action: &Action) {
         Action::Release { of, is_admin } => release(world, of, *is_admin),
         Action::Cancel => drop(world.cancel()),
         Action::RejoinByProgram => drop(world.rejoin_for_program()),
+        Action::EvacuateByProgram => drop(world.evacuate_for_program()),
         Action::CancelByProgram => drop(world.cancel_by_program()),
         Action::CancelAnOldOne => cancel_an_old_one(world),
         Action::Retry => drop(world.retry()),

@@ -133,6 +133,7 @@ fn action(truthfulness: Truthfulness) -> BoxedStrategy<Action> {
         2 => Just(Action::Cancel),
         1 => Just(Action::CancelByProgram),
         2 => Just(Action::RejoinByProgram),
+        1 => Just(Action::EvacuateByProgram),
         1 => Just(Action::CancelAnOldOne),
         2 => Just(Action::Retry),
         5 => see(),

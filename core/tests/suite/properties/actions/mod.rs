@@ -48,6 +48,8 @@ pub enum Action {
     Cancel,
     /// A program asks for a rejoin.
     RejoinByProgram,
+    /// A program asks for an evacuation.
+    EvacuateByProgram,
     /// The program that asks for fences cancels.
     CancelByProgram,
     CancelAnOldOne,
