@@ -77,9 +77,8 @@ fn after_fenced(
         return (processing("Evacuating", "its pods are to be deleted"), next);
     };
     match evacuation.status {
-        OperationStatus::Running | OperationStatus::Held => {
-            (processing("Evacuating", "its pods are being deleted"), None)
-        }
+        OperationStatus::Running => (processing("Evacuating", "its pods are being deleted"), None),
+        OperationStatus::Held => (processing("EvacuationHeld", &evacuation.detail), None),
         OperationStatus::NeedsOperator => {
             let message = fenced(&format!(
                 "its pods could not all be deleted: {}",
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_node_is_taken_back_once_its_pods_are_gone_and_only_where_that_is_wanted() {
-        use OperationStatus::{NeedsOperator, Running, Succeeded};
+        use OperationStatus::{Held, NeedsOperator, Running, Succeeded};
         let over = fence(Succeeded, Vec::new());
         let after = |status, is_taken_back| {
             let evacuation = evacuation(status);
@@ -178,6 +177,10 @@ mod tests {
         assert_eq!(
             after(Running, true),
             ("processing", "Evacuating".to_owned(), None)
+        );
+        assert_eq!(
+            after(Held, true),
+            ("processing", "EvacuationHeld".to_owned(), None)
         );
         assert_eq!(
             after(NeedsOperator, true),

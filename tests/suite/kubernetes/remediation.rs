@@ -142,6 +142,24 @@ async fn a_node_health_check_has_a_node_fenced_its_pods_deleted_and_the_node_tak
         .await
         .ok(200);
     assert_eq!(operations["operations"][0]["status"], "held", "{operations}");
+    // The operator has the fence done all the same, and nothing more than that.
+    let all_the_same = json!({ "reason": "its BMC is not at that switch" });
+    client
+        .post(&format!("/hosts/{}/fence", dead.name()), all_the_same)
+        .await
+        .ok(202);
+    until(
+        &plant,
+        dead.name(),
+        "a remediation that evacuates no suspended host",
+        |object| {
+            let processing = condition(object, "Processing");
+            let why = processing["message"].as_str().unwrap_or_default();
+            processing["reason"] == "HostSuspended" && why.contains("the switch of its rack is replaced")
+        },
+    );
+    let host = client.host(dead.name()).await;
+    assert_eq!(host["fencing_state"], "FENCED", "{host}");
     client
         .delete_because(&suspension, "the switch is there")
         .await
