@@ -1,7 +1,7 @@
 //! `cargo xtask mutants`: every guard of the rules is switched off once, and a test or a search has to notice.
 //!
-//! All programs come from one build in which guards can be switched off at run time. For each guard the tests of the rules and of the world
-//! run first, which take a second, then the model check, then the random search.
+//! All programs come from one build in which guards can be switched off at run time. For each guard the scenarios of the rules and the tests of
+//! the world run first, then the properties, then the model check, then the random search: from the fastest to the slowest.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -14,6 +14,11 @@ use crate::workspace::{Workspace, built_programs, cargo};
 const VARIABLE: &str = "RINGFENCE_TEST_WITHOUT_GUARD";
 /// Packages whose tests are run with guards switched off.
 const PACKAGES: [&str; 2] = ["ringfence-core", "ringfence-world"];
+/// Which of their tests run, one after the other.
+const PASSES: [&[&str]; 2] = [
+    &["--skip", "search::", "--skip", "properties::"],
+    &["properties::"],
+];
 /// The features of the build in which guards can be switched off.
 const FEATURES: &str = "ringfence-core/mutants,ringfence-world/mutants";
 
@@ -100,6 +105,8 @@ impl Notice {
         for package in PACKAGES {
             tests.args(["--package", package]);
         }
+        // The tests run once for each guard.
+        tests.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         let mut tests = built_programs(tests.arg("--target-dir").arg(target))?;
         // Cargo also lists the other programs of the packages, and a program that does not know a test's arguments would fail for every
         // guard.
@@ -126,9 +133,12 @@ impl Notice {
 
     /// The test program that fails without this guard; with an empty name, with every guard on.
     fn failing_test(&self, guard: &str) -> Result<Option<String>, XtaskError> {
-        for test in &self.tests {
+        for (pass, test) in PASSES
+            .iter()
+            .flat_map(|pass| self.tests.iter().map(move |test| (pass, test)))
+        {
             let mut command = Command::new(test);
-            command.args(["--skip", "search::"]).env("PROPTEST_CASES", "64");
+            command.args(*pass).env("PROPTEST_CASES", "64");
             // A failure without a guard must not be saved as a regression: from this directory no property test finds its file of
             // regressions.
             command.current_dir("/");
