@@ -50,6 +50,7 @@ impl Caller {
             global_request_id: self.request_id.as_ref().and_then(|id| id.global.clone()),
             key: self.key.clone(),
             if_revision: None,
+            heeds_safeguards: false,
         })
     }
 

@@ -23,6 +23,9 @@ pub struct Context {
     pub key: Option<HeldKey>,
     /// The revision that what is changed has to be at, as the caller has read it: a host, or the operation that is stopped or tried again.
     pub if_revision: Option<u64>,
+    /// A program that asks by itself: safeguards hold its fence as they hold an automatic one, its rejoin is refused where the host is in quarantine or
+    /// suspended, and its evacuation where the host is suspended.
+    pub heeds_safeguards: bool,
 }
 
 impl Context {
@@ -37,6 +40,16 @@ impl Context {
             global_request_id: None,
             key: None,
             if_revision: None,
+            heeds_safeguards: false,
+        }
+    }
+
+    /// A caller that heeds safeguards.
+    #[must_use]
+    pub fn as_program(self) -> Self {
+        Self {
+            heeds_safeguards: true,
+            ..self
         }
     }
 

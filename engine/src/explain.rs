@@ -65,7 +65,7 @@ impl Engine {
             Some(plan) => plan.freeze(&state.host),
             None => Err(plan_missing(&state.host)),
         };
-        let FenceRequest { input, fault } = FenceRequest::new(frozen, reason, by, false);
+        let FenceRequest { input, fault } = FenceRequest::new(frozen, reason, by);
         let decided = ringfence_core::decide(&state, input.clone(), now);
         // In the order in which a fence that is carried out looks at them.
         let answer = decided.map_err(EngineError::from).and_then(|decision| {

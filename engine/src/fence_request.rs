@@ -16,12 +16,7 @@ pub(crate) struct PlanFault(Option<EngineError>);
 
 impl FenceRequest {
     /// By a plan that can be carried out, or with the reason why there is none.
-    pub fn new(
-        plan: Result<FrozenPlan, EngineError>,
-        reason: &str,
-        by: &Context,
-        heeds_safeguards: bool,
-    ) -> Self {
+    pub fn new(plan: Result<FrozenPlan, EngineError>, reason: &str, by: &Context) -> Self {
         let (plan, fault) = match plan {
             Ok(plan) => (Some(plan), None),
             Err(fault) => (None, Some(fault)),
@@ -31,7 +26,7 @@ impl FenceRequest {
             plan,
             reason: reason.to_owned(),
             actor: by.actor(),
-            heeds_safeguards,
+            heeds_safeguards: by.heeds_safeguards,
         };
         Self {
             input,

@@ -65,33 +65,13 @@ pub struct Word<'a> {
 impl Engine {
     /// Fences a host.
     pub async fn fence(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
-        self.request_fence(host, reason, by, false).await
-    }
-
-    /// As [`Engine::fence`], asked for by a program: the safeguards of the host's segment hold it as they hold an automatic fence.
-    pub async fn fence_for_program(
-        &self,
-        host: &str,
-        reason: &str,
-        by: &Context,
-    ) -> Result<Operated, EngineError> {
-        self.request_fence(host, reason, by, true).await
-    }
-
-    async fn request_fence(
-        &self,
-        host: &str,
-        reason: &str,
-        by: &Context,
-        heeds_safeguards: bool,
-    ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let plan = match self.host_plan(&seen).await? {
             Some(plan) => plan.freeze(&seen.state.host),
             None => Err(plan_missing(&seen.state.host)),
         };
-        let request = FenceRequest::new(plan, reason, by, heeds_safeguards);
+        let request = FenceRequest::new(plan, reason, by);
         let applied = self.apply(seen, request.input, by).await;
         request.fault.told(applied).map(operated)
     }
@@ -141,27 +121,6 @@ impl Engine {
         boot_confirmed: bool,
         by: &Context,
     ) -> Result<Operated, EngineError> {
-        self.request_rejoin(host, reason, by, (boot_confirmed, false))
-            .await
-    }
-
-    /// As [`Engine::rejoin`], asked for by a program: refused where the host is in quarantine or suspended.
-    pub async fn rejoin_for_program(
-        &self,
-        host: &str,
-        reason: &str,
-        by: &Context,
-    ) -> Result<Operated, EngineError> {
-        self.request_rejoin(host, reason, by, (false, true)).await
-    }
-
-    async fn request_rejoin(
-        &self,
-        host: &str,
-        reason: &str,
-        by: &Context,
-        (boot_confirmed, heeds_safeguards): (bool, bool),
-    ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let input = Input::Rejoin {
@@ -169,40 +128,20 @@ impl Engine {
             reason: reason.to_owned(),
             actor: by.actor(),
             boot_confirmed,
-            heeds_safeguards,
+            heeds_safeguards: by.heeds_safeguards,
         };
         Ok(operated(self.apply(seen, input, by).await?))
     }
 
     /// Starts the workloads of a FENCED host elsewhere.
     pub async fn evacuate(&self, host: &str, reason: &str, by: &Context) -> Result<Operated, EngineError> {
-        self.request_evacuation(host, reason, by, false).await
-    }
-
-    /// As [`Engine::evacuate`], asked for by a program: refused where the host is suspended.
-    pub async fn evacuate_for_program(
-        &self,
-        host: &str,
-        reason: &str,
-        by: &Context,
-    ) -> Result<Operated, EngineError> {
-        self.request_evacuation(host, reason, by, true).await
-    }
-
-    async fn request_evacuation(
-        &self,
-        host: &str,
-        reason: &str,
-        by: &Context,
-        heeds_safeguards: bool,
-    ) -> Result<Operated, EngineError> {
         validate_reason(reason)?;
         let seen = self.see(host).await?;
         let input = Input::Evacuate {
             operation_id: OperationId(new_id()),
             reason: reason.to_owned(),
             actor: by.actor(),
-            heeds_safeguards,
+            heeds_safeguards: by.heeds_safeguards,
         };
         Ok(operated(self.apply(seen, input, by).await?))
     }

@@ -15,19 +15,11 @@ pub(crate) fn is_released(standing: &Standing) -> bool {
     host.fence.is_none() && host.applied.is_empty() && !is_held
 }
 
-/// Who wants a host to be taken back.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asker {
-    Person,
-    /// A host in quarantine, or one that is suspended, is not taken back for it.
-    Program,
-}
-
 /// Asks for a rejoin; a fence that has proven nothing is cancelled first. Says why the host is not taken back yet.
 pub(crate) async fn take_back(
     door: &Door,
     standing: &Standing,
-    (asker, by): (Asker, &Context),
+    by: &Context,
     reason: &str,
 ) -> Result<Why, OperatorError> {
     let host = &standing.state.host;
@@ -51,11 +43,7 @@ pub(crate) async fn take_back(
         return Ok(Why::new("RejoinCancelled", message));
     }
     let id = host.id.to_string();
-    let asked = match asker {
-        Asker::Person => door.engine.rejoin(&id, reason, false, by).await,
-        Asker::Program => door.engine.rejoin_for_program(&id, reason, by).await,
-    };
-    match asked {
+    match door.engine.rejoin(&id, reason, false, by).await {
         Ok(Operated::Started(id, _) | Operated::Joined(id, _)) => {
             let (cluster, host) = (&door.cluster, &host.name);
             tracing::info!(cluster, host, "a rejoin was asked for: {reason}");

@@ -90,11 +90,8 @@ impl Latecomers {
                 "workloads came onto the FENCED host again and again; find out what binds them to it. It is not evacuated again by itself"
             );
         }
-        let by = Context::own("ringfence");
-        if let Err(error) = engine
-            .evacuate_for_program(&host.id.to_string(), REASON, &by)
-            .await
-        {
+        let by = Context::own("ringfence").as_program();
+        if let Err(error) = engine.evacuate(&host.id.to_string(), REASON, &by).await {
             tracing::debug!(host = host.name, error = %error_chain(&error), "the host is not evacuated again");
         }
     }

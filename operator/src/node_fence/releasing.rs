@@ -6,7 +6,7 @@ use crate::OperatorError;
 use crate::door::{Door, Standing};
 use crate::marks::{is_kept, let_go, name_of};
 use crate::remediation;
-use crate::taking_back::{Asker, is_released, take_back};
+use crate::taking_back::{is_released, take_back};
 
 const REASON: &str = "the NodeFence was deleted";
 
@@ -29,7 +29,7 @@ pub(super) async fn release(
         let_go(door, &api, meta).await?;
         return Ok(None);
     }
-    let why = take_back(door, &standing, (Asker::Person, &door.asker("NodeFence")), REASON).await?;
+    let why = take_back(door, &standing, &door.asker("NodeFence"), REASON).await?;
     let now = door.standing(name_of(meta)).await?;
     if now.as_ref().is_none_or(is_released) {
         let_go(door, &api, meta).await?;

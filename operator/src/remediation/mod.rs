@@ -12,6 +12,7 @@ mod target;
 mod wishes;
 
 use ringfence_core::Operation;
+use ringfence_engine::Context;
 
 use crate::door::Door;
 
@@ -22,7 +23,12 @@ pub(crate) use wishes::wants_fenced;
 /// Who asks, in the audit trail.
 const ASKER: &str = "RingfenceRemediation";
 
+/// A health check knows nothing of what safeguards look at.
+fn asker(door: &Door) -> Context {
+    door.asker(ASKER).as_program()
+}
+
 /// Whether a remediation has asked for this operation.
 pub(crate) fn has_asked_for(door: &Door, operation: &Operation) -> bool {
-    operation.requested_by == door.asker(ASKER).actor
+    operation.requested_by == asker(door).actor
 }

@@ -5,13 +5,13 @@ use ringfence_core::OperationId;
 use super::object::{Remediation, api};
 use super::serving::Found;
 use super::wishes::wants_fenced;
-use super::{ASKER, has_asked_for};
+use super::{asker, has_asked_for};
 use crate::OperatorError;
 use crate::door::{Door, Standing};
 use crate::marks::{is_kept, let_go};
 use crate::node_fence;
 use crate::refusal::Why;
-use crate::taking_back::{Asker, is_released, take_back};
+use crate::taking_back::{is_released, take_back};
 
 const REASON: &str = "the RingfenceRemediation was deleted";
 
@@ -49,8 +49,7 @@ async fn give_back(
     if is_wanted || !is_own(door, standing).await? {
         return Ok(None);
     }
-    let by = door.asker(ASKER);
-    let why = take_back(door, standing, (Asker::Program, &by), REASON).await?;
+    let why = take_back(door, standing, &asker(door), REASON).await?;
     Ok(Some(why))
 }
 

@@ -10,7 +10,7 @@ use super::giving_up::give_up;
 use super::object::{Remediation, Status, Strategy, api, is_timed_out};
 use super::progress::{Next, Progress, progress};
 use super::target::{Target, resolve};
-use super::{ASKER, has_asked_for, releasing};
+use super::{asker, has_asked_for, releasing};
 use crate::OperatorError;
 use crate::condition::Conditions;
 use crate::door::{Door, Standing, look_again};
@@ -165,7 +165,7 @@ async fn may_take_back(door: &Door, standing: &Standing) -> Result<bool, Operato
 
 /// Stops the fence that a remediation has asked for, unless it is proven.
 async fn stop(door: &Door, standing: &Standing) -> Result<(), OperatorError> {
-    let by = door.asker(ASKER);
+    let by = asker(door);
     let live = standing.state.operation.as_ref();
     let is_own = |live: &&Operation| live.kind() == OperationKind::Fence && live.requested_by == by.actor;
     let Some(fence) = live
@@ -192,12 +192,8 @@ async fn fence(
     };
     let given = object.spec.reason.as_deref().filter(|reason| !reason.is_empty());
     let host_id = standing.state.host.id.to_string();
-    let by = door.asker(ASKER);
-    let operation = match door
-        .engine
-        .fence_for_program(&host_id, given.unwrap_or(NO_REASON), &by)
-        .await
-    {
+    let by = asker(door);
+    let operation = match door.engine.fence(&host_id, given.unwrap_or(NO_REASON), &by).await {
         Ok(Operated::Started(id, _) | Operated::Joined(id, _)) => id.to_string(),
         Ok(Operated::Already(_)) => "none".to_owned(),
         Err(error) => {
@@ -241,11 +237,11 @@ async fn evacuation_of(door: &Door, standing: &Standing) -> Result<Option<Operat
 
 /// Asks the engine for what comes next; why that is refused, if it is.
 async fn ask(door: &Door, standing: &Standing, next: Next) -> Result<Option<Why>, OperatorError> {
-    let by = door.asker(ASKER);
+    let by = asker(door);
     let host_id = standing.state.host.id.to_string();
     let asked = match next {
-        Next::Evacuate => door.engine.evacuate_for_program(&host_id, REBOOT, &by).await,
-        Next::Rejoin => door.engine.rejoin_for_program(&host_id, REBOOT, &by).await,
+        Next::Evacuate => door.engine.evacuate(&host_id, REBOOT, &by).await,
+        Next::Rejoin => door.engine.rejoin(&host_id, REBOOT, false, &by).await,
     };
     match asked {
         Ok(_) => Ok(None),
