@@ -142,10 +142,10 @@ async fn a_node_health_check_has_a_node_fenced_its_pods_deleted_and_the_node_tak
         .await
         .ok(200);
     assert_eq!(operations["operations"][0]["status"], "held", "{operations}");
-    // The operator has the fence done all the same, and nothing more than that.
-    let all_the_same = json!({ "reason": "its BMC is not at that switch" });
+    // The operator has it fenced in spite of that, and asks for nothing else.
+    let in_spite_of_that = json!({ "reason": "its BMC is not at that switch" });
     client
-        .post(&format!("/hosts/{}/fence", dead.name()), all_the_same)
+        .post(&format!("/hosts/{}/fence", dead.name()), in_spite_of_that)
         .await
         .ok(202);
     until(
