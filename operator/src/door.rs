@@ -63,6 +63,14 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
+    /// `newest` was read after the host. It may have ended since: the live operation is then shown as it was read with the host.
+    fn new(state: HostState, newest: Option<Operation>) -> Self {
+        let live = state.operation.as_ref();
+        let live = live.filter(|live| live.kind() != OperationKind::Evacuation);
+        let last = live.cloned().or(newest);
+        Self { state, last }
+    }
+
     /// The operation that objects show: the live one, or the last fence or rejoin.
     pub fn shown(&self) -> Option<&Operation> {
         self.state.operation.as_ref().or(self.last.as_ref())
@@ -162,11 +170,8 @@ impl Door {
         let mut reader = self.engine.db().reader();
         let state = ringfence_db::load_state_in_cloud(&mut reader, cluster, node).await?;
         let Some(state) = state else { return Ok(None) };
-        let last = ringfence_db::newest_operations_of_host(&mut reader, state.host.id, LAST).await?;
-        Ok(Some(Standing {
-            last: last.into_iter().next(),
-            state,
-        }))
+        let newest = ringfence_db::newest_operations_of_host(&mut reader, state.host.id, LAST).await?;
+        Ok(Some(Standing::new(state, newest.into_iter().next())))
     }
 
     /// The node of a host; `None` if the host is not of this cluster, or was removed.
@@ -205,4 +210,31 @@ pub(crate) fn resource(kind: &str, plural: &str) -> ApiResource {
 /// The names and labels of all objects of a kind.
 pub(crate) fn metadata(client: &Client, kind: &ApiResource) -> Api<PartialObjectMeta<DynamicObject>> {
     Api::all_with(client.clone(), kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use ringfence_core::SegmentPolicy;
+
+    use super::*;
+    use crate::samples::{evacuation, host, rejoin};
+
+    fn standing(live: Operation, newest: Operation) -> Option<(OperationKind, OperationStatus)> {
+        let state = HostState::new(host(true), Some(live), SegmentPolicy::default());
+        let last = Standing::new(state, Some(newest)).last;
+        last.map(|last| (last.kind(), last.status))
+    }
+
+    #[test]
+    fn a_rejoin_that_ends_between_two_reads_is_shown_as_it_was_read_with_its_host() {
+        use OperationStatus::{Running, Succeeded};
+        assert_eq!(
+            standing(rejoin(Running), rejoin(Succeeded)),
+            Some((OperationKind::Rejoin, Running))
+        );
+        assert_eq!(
+            standing(evacuation(Running), rejoin(Succeeded)),
+            Some((OperationKind::Rejoin, Succeeded))
+        );
+    }
 }
