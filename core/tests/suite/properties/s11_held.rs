@@ -35,9 +35,11 @@ fn beginnings(world: &World) -> Vec<(&Moment, &Decision, &Operation)> {
         let is_its =
             |live: &&Operation| live.kind() == OperationKind::Fence && !by_persons.contains(&live.id);
         let Some(live) = live.filter(is_its) else { continue };
-        // Its first task may have a delay.
-        let has_begun =
-            |live: &Operation| live.status == OperationStatus::Running || live.attempts().next().is_some();
+        // Its first task may have a delay, and what stands still for a suspension has begun before.
+        let has_begun = |live: &Operation| {
+            let is_under_way = live.status == OperationStatus::Running || live.paused.is_some();
+            is_under_way || live.attempts().next().is_some()
+        };
         let known = moment.before.operation.as_ref();
         if has_begun(live) && !known.is_some_and(|known| known.id == live.id && has_begun(known)) {
             begun.push((moment, decision, live));
