@@ -22,7 +22,7 @@ fn wanted(moment: &Moment, decision: &Decision) -> Option<OperationId> {
 /// The moments at which a fence begins that no person has wanted.
 fn beginnings(world: &World) -> Vec<(&Moment, &Decision, &Operation)> {
     let mut by_persons = Vec::new();
-    let mut begun = Vec::new();
+    let mut begun: Vec<(&Moment, &Decision, &Operation)> = Vec::new();
     let mut last = None;
     for (_, moment, decision) in decisions(world) {
         by_persons.extend(wanted(moment, decision));
@@ -35,13 +35,10 @@ fn beginnings(world: &World) -> Vec<(&Moment, &Decision, &Operation)> {
         let is_its =
             |live: &&Operation| live.kind() == OperationKind::Fence && !by_persons.contains(&live.id);
         let Some(live) = live.filter(is_its) else { continue };
-        // Its first task may have a delay, and what stands still for a suspension has begun before.
-        let has_begun = |live: &Operation| {
-            let is_under_way = live.status == OperationStatus::Running || live.paused.is_some();
-            is_under_way || live.attempts().next().is_some()
-        };
-        let known = moment.before.operation.as_ref();
-        if has_begun(live) && !known.is_some_and(|known| known.id == live.id && has_begun(known)) {
+        // Its first task may have a delay. It begins once, however often it stands still after that.
+        let has_begun = live.status == OperationStatus::Running || live.attempts().next().is_some();
+        let is_told = begun.iter().any(|(_, _, told)| told.id == live.id);
+        if has_begun && !is_told {
             begun.push((moment, decision, live));
         }
     }
