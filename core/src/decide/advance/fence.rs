@@ -4,18 +4,23 @@ use super::stages::{Stages, run_beside, run_next_stage};
 use super::{needs_operator, set_detail};
 use crate::decide::draft::after_ms;
 use crate::decide::fence::isolates;
-use crate::decide::{AUTO_FENCE_AGAIN_MS, Draft, held, kdump_proof, proof};
+use crate::decide::{AUTO_FENCE_AGAIN_MS, Draft, held, kdump_proof, pause, proof};
 use crate::guard::{Guard, on};
-use crate::{Awaits, Operation, OperationStatus, TaskStatus};
+use crate::{Awaits, OperationStatus, TaskStatus};
 
 pub(super) fn go_on(draft: &mut Draft) {
     // While it is held, not even the host's own watchdog opens one gate more.
-    let is_held = draft.live().is_some_and(Operation::is_held) && on(Guard::BrakeHolds);
-    if is_held {
+    let held = draft
+        .live()
+        .filter(|live| live.is_held() && on(Guard::BrakeHolds));
+    let is_held = held.is_some();
+    // A suspension that began after a person's word was heard holds what comes of that word, too.
+    let stands_still = held.is_some_and(|live| pause::stands_still(draft, live));
+    if is_held && !stands_still {
         // All that it can have won is a person's word.
         proof::settle(draft);
     }
-    if is_held && draft.state.host.current_fence().is_none() {
+    if is_held && (stands_still || draft.state.host.current_fence().is_none()) {
         if let Some(at) = held::look_due(draft.live()) {
             // An engine may have to ask others first, which takes a while.
             let again = after_ms(draft.now, AUTO_FENCE_AGAIN_MS);

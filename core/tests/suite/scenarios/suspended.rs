@@ -360,6 +360,24 @@ fn a_persons_word_settles_and_counts_although_the_fence_is_held() {
 }
 
 #[test]
+fn what_a_word_has_won_in_a_held_fence_waits_for_the_end_of_a_later_suspension() {
+    let mut world = lost(power_plan());
+    world.state.policy.settle_s = 5;
+    world.fence_for_program().unwrap();
+    assert_eq!(status(&world), OperationStatus::Held);
+    assert_eq!(world.confirm(1, person("anna"), false), Ok(Reply::Done));
+    let until = in_s(&world, 60);
+    world.suspend(SuspensionScope::Host, until);
+    world.pass(59_000);
+    assert_eq!(
+        (status(&world), world.is_fenced()),
+        (OperationStatus::Held, false)
+    );
+    world.pass(1_000);
+    assert!(world.is_fenced(), "{:#?}", world.state.operation);
+}
+
+#[test]
 fn no_worker_keeps_workloads_off_a_host_that_is_suspended_while_a_person_is_asked_about_it() {
     let mut world = in_cluster(Vec::new(), 0);
     world.see(FailureState::Unreachable).unwrap();
