@@ -56,6 +56,15 @@ impl Plant {
         block_in_place(|| self.plane.start_again(Component::ApiServer).unwrap());
     }
 
+    /// While the API server is away, no controller says of a node that fell silent that it is not Ready: when it is back, a pod may still be
+    /// given to that node, and waits there for the person who has it fenced.
+    fn give_no_pods(&self, node: &Kubelet) {
+        let taint = json!({ "key": "example.org/kept-free", "effect": "NoSchedule" });
+        let change = json!({ "spec": { "taints": [taint] } });
+        let path = format!("/api/v1/nodes/{}", node.name());
+        block_in_place(|| self.api().patch(&path, &change).unwrap());
+    }
+
     async fn host(&self, node: &Kubelet) -> Value {
         let path = format!("/hosts/{}", node.name());
         self.stack.client.get(&path).await.ok(200)
@@ -96,6 +105,7 @@ async fn an_api_server_that_is_away_is_no_silence_and_holds_up_what_it_is_needed
     let policy = json!({ "evacuation": { "retries": 0 } });
     let plant = Plant::start_with_nodes(Ground::Standalone, policy, &["n1", "n2", "n3", "n4", "n5"]).await;
     let phases = Phases::of(&plant);
+    plant.give_no_pods(phases.silent);
     for node in [phases.fenced, phases.emptied, phases.taken_back] {
         block_in_place(|| node.kill());
     }
