@@ -18,8 +18,10 @@ use crate::authenticators::Authenticators;
 use crate::keystone::{Keystone, KeystoneConfig};
 use crate::limits::{Limits, RateLimits};
 use crate::metrics::RequestMetrics;
+use crate::routes::demo::Demo;
 use crate::state::{Front, State};
 use crate::streams::{StreamLimits, Streams};
+use crate::tickets::Tickets;
 use crate::tls::ServerTls;
 use crate::tokens::Tokens;
 use crate::{ApiError, StartError, connections, hook_feed, idempotency, request, routes};
@@ -57,6 +59,8 @@ pub struct Application {
     hook: Option<Hook>,
     clock: Clock,
     authenticators: Authenticators,
+    tickets: Arc<Tickets>,
+    demo: Option<Demo>,
     exposition: Exposition,
 }
 
@@ -102,6 +106,8 @@ impl Application {
             hook: None,
             clock,
             authenticators,
+            tickets: Arc::default(),
+            demo: None,
         })
     }
 
@@ -117,6 +123,21 @@ impl Application {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Lets the page break the simulated hosts that are served there.
+    ///
+    /// # Errors
+    /// What speaks to them cannot be set up.
+    pub fn with_demo(mut self, url: &str) -> Result<Self, StartError> {
+        self.demo = Some(Demo::new(url).map_err(|source| StartError::Demo { source })?);
+        Ok(self)
+    }
+
+    /// What signs a browser in once in the place of this token.
+    #[must_use]
+    pub fn ticket(&self, token: &str) -> String {
+        self.tickets.issue(token)
     }
 
     /// Reads again what can be read again while it serves.
@@ -146,6 +167,7 @@ impl Application {
             exposition: self.exposition,
             are_metrics_public: self.config.are_metrics_public,
             authenticators: self.authenticators,
+            tickets: self.tickets,
             clock: self.clock,
             max_body_bytes: self.config.max_body_bytes,
         });
@@ -159,6 +181,7 @@ impl Application {
             })
         });
         let hook = self.hook.map(web::Data::new);
+        let demo = self.demo.map(web::Data::new);
         let max_body_bytes = self.config.max_body_bytes;
         let server = HttpServer::new(move || {
             App::new()
@@ -168,6 +191,10 @@ impl Application {
                 .wrap(from_fn(idempotency::once))
                 .wrap(from_fn(request::frame))
                 .configure(|service| offer(service, state.clone(), hook.clone()))
+                .configure(|service| match demo.clone() {
+                    Some(demo) => drop(service.app_data(demo)),
+                    None => {}
+                })
                 .default_service(web::to(nothing_here))
         })
         .workers(self.config.threads)

@@ -18,6 +18,7 @@ use crate::identity::{Credentials, Identity};
 use crate::request::RequestId;
 use crate::request_log::note_actor;
 use crate::role::Role;
+use crate::session::{self, OwnSession};
 use crate::state::{Front, State};
 use crate::watch::Watch;
 
@@ -32,6 +33,17 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whom these credentials belong to.
+    pub fn new(identity: Identity, credentials: Credentials, request: &HttpRequest) -> Self {
+        Self {
+            identity,
+            credentials,
+            address: request.peer_addr().map(|address| address.ip()),
+            request_id: request.extensions().get::<RequestId>().cloned(),
+            key: None,
+        }
+    }
+
     /// Refuses a caller whose role is not enough; else who it is, for the audit trail.
     pub fn require(&self, needs: Role) -> Result<Context, ApiError> {
         let has = self
@@ -64,6 +76,16 @@ impl Caller {
     pub fn owner(&self) -> Option<String> {
         let role = self.identity.role.as_ref().ok()?;
         Some(format!("{}:{}", role.as_str(), self.identity.actor))
+    }
+
+    /// The session that it asks with, if it is a browser that is signed in.
+    pub fn session(&self) -> Option<&OwnSession> {
+        self.credentials.session.as_ref()
+    }
+
+    /// The role, where it may do anything.
+    pub fn role(&self) -> Option<Role> {
+        self.identity.role.as_ref().ok().copied()
     }
 
     /// The caller's identity for a request that is to be carried out once.
@@ -99,21 +121,23 @@ pub(crate) async fn identify(request: &HttpRequest) -> Result<Caller, ApiError> 
             keystone: None,
         })?;
     let authenticators = &front.authenticators;
-    let credentials = credentials(request).ok_or_else(|| {
+    let now = front.clock.now();
+    let credentials = match credentials(request) {
+        Some(credentials) => Some(credentials),
+        None => session::credentials(request, now).await?,
+    };
+    let credentials = credentials.ok_or_else(|| {
         authenticators.unauthorized("a token is needed, in the header X-Auth-Token or Authorization: Bearer, or as the password of Basic")
     })?;
     let address = request.peer_addr().map(|address| address.ip());
-    let now = front.clock.now();
-    let identity = authenticators.identify(&credentials, address, now).await?;
+    let identity = match &credentials.session {
+        // What a session was signed in with is not guessed.
+        Some(_) => authenticators.confirm(&credentials, address, now).await?,
+        None => authenticators.identify(&credentials, address, now).await?,
+    };
     note_actor(&identity.actor);
     authenticators.limits.request(&identity.actor)?;
-    Ok(Caller {
-        identity,
-        credentials,
-        address,
-        request_id: request.extensions().get::<RequestId>().cloned(),
-        key: None,
-    })
+    Ok(Caller::new(identity, credentials, request))
 }
 
 /// A scheduler of Kubernetes can only send what stands in the URL of its extender.
@@ -134,5 +158,6 @@ fn credentials(request: &HttpRequest) -> Option<Credentials> {
     Some(Credentials {
         token,
         service_token: service_token.map(ToOwned::to_owned),
+        session: None,
     })
 }

@@ -16,7 +16,7 @@ use crate::ApiError;
 use crate::auth::identify;
 use crate::body::whole;
 use crate::request::is_masakaris;
-use crate::routes::{again, bulk, fence, segments};
+use crate::routes::{again, bulk, fence, segments, sessions};
 use crate::state::State;
 
 /// Where the key is.
@@ -70,10 +70,10 @@ pub(crate) async fn once(
     }
 }
 
-/// What changes nothing is asked and not done: yesterday's answer must not be given again. And what stands in for Masakari knows its own
-/// duplicates.
+/// What changes nothing is asked and not done: yesterday's answer must not be given again. What stands in for Masakari knows its own
+/// duplicates. And a browser that signs in has no name yet.
 pub(crate) fn takes_no_key(path: &str) -> bool {
-    path.starts_with("/nova/") || is_masakaris(path) || path == segments::CHECK
+    path.starts_with("/nova/") || is_masakaris(path) || [segments::CHECK, sessions::PATH].contains(&path)
 }
 
 async fn prepare(request: &mut ServiceRequest) -> Result<Step, ApiError> {

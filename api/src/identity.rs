@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ringfence_core::Timestamp;
 
 use crate::role::Role;
+use crate::session::OwnSession;
 
 /// A caller whose token works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,4 +24,6 @@ pub(crate) struct Credentials {
     pub token: String,
     /// Of the service that asks for the caller, where one does.
     pub service_token: Option<String>,
+    /// Of the browser, where one asks that is signed in.
+    pub session: Option<OwnSession>,
 }

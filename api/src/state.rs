@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 use crate::authenticators::Authenticators;
 use crate::metrics::RequestMetrics;
 use crate::streams::Streams;
+use crate::tickets::Tickets;
 
 /// What every request goes by, whichever service it is for.
 pub(crate) struct Front {
     pub authenticators: Authenticators,
+    pub tickets: Arc<Tickets>,
     pub clock: Clock,
     pub max_body_bytes: usize,
     pub exposition: Exposition,

@@ -9,6 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::ApiError;
 use crate::identity::{Credentials, Identity};
+use crate::session;
 use crate::state::State;
 
 /// How long a stream goes on while it cannot be told whether its token works.
@@ -52,6 +53,11 @@ async fn look(state: &State, credentials: &Credentials, identity: Identity) {
         let every = state.recheck_every;
         tokio::time::sleep(left.map_or(every, |left| left.min(every))).await;
         let now = state.engine.clock().now();
+        if let Some(own) = &credentials.session
+            && matches!(session::stands(state, own, now).await, Ok(false))
+        {
+            return;
+        }
         match state.front.authenticators.confirm(credentials, None, now).await {
             Ok(found) if found.role.is_ok() => {
                 identity = found;

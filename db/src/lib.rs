@@ -31,6 +31,7 @@ mod neighbourhood;
 mod open;
 mod operations;
 mod outbox;
+mod overview;
 mod page;
 mod past_operations;
 mod permits;
@@ -43,6 +44,7 @@ mod row;
 mod run;
 mod schema;
 mod segments;
+mod sessions;
 mod shared_devices;
 mod sights;
 mod sqlite;
@@ -105,6 +107,7 @@ pub use operations::{OPERATIONS, STATUS, count_running_operations, operation, op
 pub use outbox::{
     OutboxRow, append_outbox, count_outbox, delete_outbox, postpone_outbox, prolong_outbox, take_outbox,
 };
+pub use overview::{BriefHost, MOST_HOSTS, brief_hosts};
 pub use page::{Order, Page, SortKey};
 pub use past_operations::{last_evacuation_of_host, newest_operations, newest_operations_of_host};
 pub use permits::NewPermit;
@@ -118,6 +121,10 @@ pub use retention::{Kept, OldRow, events_removed_up_to, old_rows, remove_rows};
 pub use run::Run;
 pub use schema::{SchemaState, migrate, newest_schema, schema_state};
 pub use segments::{delete_segment, insert_segment, list_segments, segment, update_segment};
+pub use sessions::{
+    SessionRow, delete_ended_sessions, delete_oldest_sessions, delete_session, insert_session, session_of,
+    sessions_of,
+};
 pub use shared_devices::{
     SharedDevice, add_shared_devices, remove_shared_devices, shared_devices, shared_devices_of,
 };

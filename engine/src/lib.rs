@@ -39,6 +39,7 @@ mod relay;
 mod requests;
 mod retention;
 mod service;
+mod sessions;
 mod shared_answer;
 mod shared_devices;
 mod sight;

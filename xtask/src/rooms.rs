@@ -25,6 +25,7 @@ const PRODUCT: &[&str] = &[
     "backends",
     "engine",
     "api",
+    "dashboard",
     "operator",
     "workers",
     "scheduler-hook",
@@ -39,6 +40,7 @@ pub const ROOMS: &[Room] = &[
     room(0, "guest", &[]),
     room(0, "lab", &[&["guest"]]),
     room(0, "world", &[&["core"]]),
+    room(0, "dashboard", &[]),
     room(1, "db", &[&["core"]]),
     room(1, "bus", &[&["core"]]),
     room(1, "backends", &[&["core"]]),
@@ -47,7 +49,11 @@ pub const ROOMS: &[Room] = &[
     room(2, "engine", &[&["core", "db", "bus", "backends"]]),
     room(2, "workers", &[&["core", "bus", "backends"]]),
     room(2, "scheduler-hook", &[&["core", "db"]]),
-    room(3, "api", &[&["core", "engine", "db", "scheduler-hook"]]),
+    room(
+        3,
+        "api",
+        &[&["core", "engine", "db", "scheduler-hook", "dashboard"]],
+    ),
     room(
         3,
         "operator",

@@ -21,6 +21,7 @@ impl ApiError {
         match self {
             Self::Unauthorized { .. } => head(401, "unauthorized", "Unauthorized"),
             Self::Forbidden { .. } | Self::NotEntitled(_) => head(403, "forbidden", "Forbidden"),
+            Self::OtherPage => head(403, "page.other", "Page of another site"),
             Self::Keystone(_) => head(503, "keystone.unavailable", "Keystone unavailable"),
             Self::TooManyRequests { .. } => head(429, "rate.limited", "Too many requests"),
             Self::TooManyStreams { .. } => head(429, "streams.limited", "Too many event streams"),

@@ -51,6 +51,13 @@ pub enum StartError {
         #[source]
         source: KeystoneError,
     },
+    /// What speaks to the simulated hosts cannot be set up.
+    #[error("what speaks to the simulated hosts cannot be set up")]
+    Demo {
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
     /// The certificate or its key cannot be used.
     #[error("{key}: {} {why}", path.display())]
     Tls {
@@ -74,6 +81,9 @@ pub enum ApiError {
         /// Where tokens come from, if from Keystone.
         keystone: Option<String>,
     },
+    /// A browser asks with its session, and not for a page of this service.
+    #[error("the request was made by a page of another site; open /dashboard of this service")]
+    OtherPage,
     /// The token works and allows nothing here.
     #[error("{0}")]
     NotEntitled(Arc<str>),
@@ -175,6 +185,11 @@ impl ApiError {
         let mut problems = Problems::default();
         problems.add(field, detail);
         Self::Malformed(problems)
+    }
+
+    /// What was shown does not work, wherever tokens come from.
+    pub(crate) fn unauthorized(why: &'static str) -> Self {
+        Self::Unauthorized { why, keystone: None }
     }
 
     /// There is no such thing.

@@ -30,6 +30,7 @@ use crate::role::Role;
 
 pub use config::{KeystoneConfig, Password, RoleNames, Scope};
 pub use error::KeystoneError;
+pub(crate) use session::Login;
 use session::{Session, Told};
 pub(crate) use token::User;
 
@@ -103,6 +104,20 @@ impl Keystone {
         let inner = &self.inner;
         let user = inner.kept.try_get_with(digest(token), inner.ask(token)).await?;
         Ok(user.filter(|user| now < user.expires_at))
+    }
+
+    /// A token for a user who logs in; `None` if Keystone refuses that.
+    pub async fn log_in(&self, login: &Login<'_>) -> Result<Option<String>, Arc<KeystoneError>> {
+        let timeout = self.inner.config.timeout;
+        let asked = tokio::time::timeout(timeout, async {
+            let _place = self.inner.places.acquire().await;
+            let told = self.inner.session.ask_for_token(login).await?;
+            told.map(|told| told.token()).transpose()
+        });
+        let token = asked.await.unwrap_or(Err(KeystoneError::Silent(timeout)))?;
+        let text = |token: HeaderValue| token.to_str().map(ToOwned::to_owned);
+        let text = token.map(text).transpose();
+        Ok(text.map_err(|error| KeystoneError::Rubbish(error.to_string()))?)
     }
 
     /// What we make of the user, who asks directly or through a service.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -37,6 +37,28 @@ struct Own {
 pub(super) struct OwnToken {
     value: HeaderValue,
     renew_at: Instant,
+}
+
+/// A user who logs in.
+pub(crate) struct Login<'a> {
+    pub user: &'a str,
+    pub user_domain: &'a str,
+    pub password: &'a str,
+    /// Name and domain; `None`: the user's default.
+    pub project: Option<(&'a str, &'a str)>,
+}
+
+impl Login<'_> {
+    fn body(&self) -> Value {
+        let user = json!({
+            "name": self.user, "domain": { "name": self.user_domain }, "password": self.password,
+        });
+        let mut auth = json!({ "identity": { "methods": ["password"], "password": { "user": user } } });
+        if let Some((name, domain)) = self.project {
+            auth["scope"] = json!({ "project": { "name": name, "domain": { "name": domain } } });
+        }
+        json!({ "auth": auth })
+    }
 }
 
 /// What Keystone answered.
@@ -95,18 +117,22 @@ impl Session {
             .await
             .map_err(|error| KeystoneError::Password(error.to_string()))?
             .map_err(KeystoneError::Password)?;
-        let user =
-            json!({ "name": config.user, "domain": { "name": config.user_domain }, "password": password });
-        let project = json!({ "name": config.project, "domain": { "name": config.project_domain } });
-        let body = json!({ "auth": {
-            "identity": { "methods": ["password"], "password": { "user": user } },
-            "scope": { "project": project },
-        } });
-        let asked = self.http.post(self.address()).json(&body);
-        let told = send(asked).await?;
+        let login = Login {
+            user: &config.user,
+            user_domain: &config.user_domain,
+            password: &password,
+            project: Some((&config.project, &config.project_domain)),
+        };
+        let told = self.ask_for_token(&login).await?;
+        told.ok_or(KeystoneError::Refused)?.own_token()
+    }
+
+    /// What Keystone answers to a login; `None` if it refuses that.
+    pub async fn ask_for_token(&self, login: &Login<'_>) -> Result<Option<Told>, KeystoneError> {
+        let told = send(self.http.post(self.address()).json(&login.body())).await?;
         match told.status {
-            StatusCode::CREATED => told.own_token(),
-            StatusCode::UNAUTHORIZED => Err(KeystoneError::Refused),
+            StatusCode::CREATED => Ok(Some(told)),
+            StatusCode::UNAUTHORIZED => Ok(None),
             status => Err(KeystoneError::Status(status.as_u16())),
         }
     }
@@ -124,17 +150,20 @@ impl OwnToken {
 }
 
 impl Told {
+    /// The token that a login has won.
+    pub fn token(&self) -> Result<HeaderValue, KeystoneError> {
+        let value = self.headers.get("x-subject-token").cloned();
+        let mut value = value.ok_or_else(|| KeystoneError::Rubbish("a login without a token".to_owned()))?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
     /// Its life is measured between Keystone's own times: our clock may differ.
     fn own_token(&self) -> Result<OwnToken, KeystoneError> {
         let rubbish = |why: &str| KeystoneError::Rubbish(why.to_owned());
         let TokenAnswer { token } =
             serde_json::from_slice(&self.body).map_err(|error| KeystoneError::Rubbish(error.to_string()))?;
-        let mut value = self
-            .headers
-            .get("x-subject-token")
-            .cloned()
-            .ok_or_else(|| rubbish("a login without a token"))?;
-        value.set_sensitive(true);
+        let value = self.token()?;
         let life = (token.expires_at - token.issued_at)
             .to_std()
             .map_err(|_| rubbish("a token that ends before it begins"))?;

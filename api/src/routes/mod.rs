@@ -7,7 +7,9 @@ pub(crate) mod bulk;
 pub(crate) mod conditions;
 mod configured;
 pub(crate) mod confirm;
+pub(crate) mod dashboard;
 pub(crate) mod deliveries;
+pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod drivers;
 pub(crate) mod evacuate;
@@ -26,12 +28,14 @@ pub(crate) mod methods;
 pub(crate) mod metrics;
 pub(crate) mod nova;
 pub(crate) mod operations;
+pub(crate) mod overview;
 pub(crate) mod plans;
 pub(crate) mod problems;
 pub(crate) mod reason;
 pub(crate) mod rejoin;
 pub(crate) mod root;
 pub(crate) mod segments;
+pub(crate) mod sessions;
 pub(crate) mod sources;
 pub(crate) mod stream;
 pub(crate) mod subscriptions;
@@ -128,6 +132,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
         .service(at("/hosts/{id}/problems").route(web::get().to(problems::of_host)))
         .service(at("/problems").route(web::get().to(problems::list)))
         .service(at("/hosts/{id}/gates").route(web::get().to(gates::gates)))
+        .service(at("/overview").route(web::get().to(overview::show)))
         .service(at("/operations").route(web::get().to(operations::list)))
         .service(at("/operations/{id}").route(web::get().to(operations::show)))
         .service(at("/operations/{id}/moves").route(web::get().to(evacuate::moves)))
@@ -203,6 +208,17 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
             at("/subscriptions/{id}/deliveries/{delivery}/redeliver")
                 .route(web::post().to(deliveries::redeliver)),
         )
+        .service(at("/sessions/ways").route(web::get().to(sessions::ways)))
+        .service(
+            at(sessions::PATH)
+                .route(web::get().to(sessions::list))
+                .route(web::post().to(sessions::sign_in)),
+        )
+        .service(
+            at("/sessions/{id}")
+                .route(web::get().to(sessions::show))
+                .route(web::delete().to(sessions::end)),
+        )
         .service(at("/v1/notifications").route(web::post().to(masakari::notify)))
         .service(at("/v1/{project_id}/notifications").route(web::post().to(masakari::notify_in_project)))
         .service(at("/clouds/{cloud}/v1/notifications").route(web::post().to(masakari::notify_of_cloud)))
@@ -210,6 +226,11 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
             at("/clouds/{cloud}/v1/{project_id}/notifications")
                 .route(web::post().to(masakari::notify_of_cloud_in_project)),
         )
+        .service(at("/demo").route(web::get().to(demo::show)))
+        .service(at("/demo/{host}").route(web::put().to(demo::change)))
+        .service(at("/demo/{host}/{resource}/fault").route(web::put().to(demo::break_device)))
+        .service(at("/dashboard").route(web::get().to(dashboard::page)))
+        .service(at("/dashboard/{file:.*}").route(web::get().to(dashboard::page)))
         .service(web::redirect("/docs", "/docs/"))
         .service(at("/docs/{file:.*}").route(web::get().to(docs::page)));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ringfence_core::{
     AppliedFencing, Backend, Condition, ConditionAction, Ended, FailureState, Fence, FencingState, Kdump,
-    Labels, Parameters, Proof, SeenBoot, Source, StepKind,
+    Labels, OperationId, OperationKind, OperationStatus, Parameters, Proof, SeenBoot, Source, StepKind,
 };
 use ringfence_db::HostRow;
 use serde::Serialize;
@@ -186,6 +186,16 @@ pub(crate) struct LiveOperation {
     pub status: &'static str,
 }
 
+impl From<(OperationId, OperationKind, OperationStatus)> for LiveOperation {
+    fn from((id, kind, status): (OperationId, OperationKind, OperationStatus)) -> Self {
+        Self {
+            id: id.0,
+            kind: kind.as_str(),
+            status: status.as_str(),
+        }
+    }
+}
+
 impl From<&Proof> for ProofView {
     fn from(proof: &Proof) -> Self {
         Self {
@@ -292,11 +302,7 @@ impl From<HostRow> for HostView {
             labels: host.labels,
             parameters: host.parameters,
             failure_source: host.failure_source,
-            operation: row.operation.map(|(id, kind, status)| LiveOperation {
-                id: id.0,
-                kind: kind.as_str(),
-                status: status.as_str(),
-            }),
+            operation: row.operation.map(LiveOperation::from),
             name: host.name,
             warnings: Vec::new(),
             created_at: host.created_at,

@@ -192,7 +192,7 @@ async fn report(engine: &Engine, seen: &SeenHost) -> bool {
 }
 
 /// Prints the first steps with the demonstration.
-pub fn say_what_to_try(data_dir: &Path, url: &str, simulators: &Handle) -> Result<(), CliError> {
+pub fn say_what_to_try(data_dir: &Path, url: &str, page: &str, simulators: &Handle) -> Result<(), CliError> {
     let (program, find) = (program(), find_commands(data_dir));
     let simulated = simulators.url();
     write!(
@@ -201,7 +201,11 @@ pub fn say_what_to_try(data_dir: &Path, url: &str, simulators: &Handle) -> Resul
 Ringfence runs on {url} (API description: {url}/docs), with its data in {data}.
 Six simulated hosts are there. The BMC of sim-3 lies, that of sim-4 is slow, that of sim-5 never answers.
 
-In another terminal, try:
+Open the page and break a host there; this link signs in once:
+
+  {page}
+
+Or in another terminal, try:
 
   R={program}
 {find}  $R host list

@@ -6,6 +6,8 @@ use std::path::Path;
 use crate::config::{Environment, data_dir as default_data_dir};
 use crate::error::CliError;
 
+use super::home;
+
 /// The path of this program.
 pub fn program() -> String {
     std::env::current_exe().map_or_else(|_| "ringfence".to_owned(), |path| path.display().to_string())
@@ -29,6 +31,7 @@ pub fn say_what_to_do(data_dir: &Path, url: &str, has_hosts: bool) -> Result<(),
         std::io::stdout(),
         "
 Ringfence runs on {url} (API description: {url}/docs), with its data in {data}.
+The operator's page is at {url}/dashboard; it asks for a token, and the first one is in {data}/{token_file}.
 
 In another terminal{more}:
 
@@ -38,6 +41,7 @@ Stop it with Ctrl-C; started again, even after kill -9, it goes on where it was.
 
 ",
         data = data_dir.display(),
+        token_file = home::ADMIN_TOKEN,
         more = if has_hosts {
             ""
         } else {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng;
-use ringfence_api::{ApiConfig, Application, Role, Tokens};
+use ringfence_api::{ApiConfig, Application, Role, StartError, Tokens};
 use ringfence_bus::{Bus, InProcessBus, Key, Keys};
 use ringfence_db::{Database, Filters, Page, SortKey};
 use ringfence_engine::Engine;
@@ -83,6 +83,9 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
     }
     let has_tls = config.tls.is_some();
     let mut application = listen(&home, &settings, config, engine.clone())?;
+    if let Some(world) = &simulators {
+        application = application.with_demo(&world.url()).map_err(unusable)?;
+    }
     worker.register_metrics(application.metrics());
     traces::register_metrics(application.metrics());
     let reload = application.reload();
@@ -98,16 +101,16 @@ pub async fn run(settings: Settings, demo: bool) -> Result<(), CliError> {
         demo::set_up(&engine).await?;
     }
     match &simulators {
-        Some(simulators) => demo::say_what_to_try(&home.path, &url, simulators)?,
+        Some(simulators) => {
+            let page = format!("{url}/dashboard#ticket={}", application.ticket(&home.token()?));
+            demo::say_what_to_try(&home.path, &url, &page, simulators)?;
+        }
         // A log has no reader who waits for advice.
         None if settings.kubernetes.records.is_some() => {}
         None => greeting::say_what_to_do(&home.path, &url, has_hosts(&engine).await)?,
     }
     tracing::info!(%address, data_dir = %home.path.display(), "ready");
-    let served = application
-        .run(stop)
-        .await
-        .map_err(|e| CliError::service("standalone", "cannot serve", e));
+    let served = application.run(stop).await.map_err(unusable);
     if let Some(watcher) = watcher {
         watcher.abort();
     }
@@ -139,10 +142,9 @@ fn listen(
     config: ApiConfig,
     engine: Engine,
 ) -> Result<Application, CliError> {
-    let fault = |e| CliError::service("standalone", "cannot serve", e);
-    let tokens = Tokens::open(&home.admin_token()?).map_err(fault)?;
+    let tokens = Tokens::open(&home.admin_token()?).map_err(unusable)?;
     let tokens = match &settings.api.tokens_file {
-        Some(more) => tokens.and(more).map_err(fault)?,
+        Some(more) => tokens.and(more).map_err(unusable)?,
         None => tokens,
     };
     let hook = parts::hook(
@@ -151,8 +153,12 @@ fn listen(
         engine.clock(),
         confirmation(&engine),
     )?;
-    let application = Application::build(config, engine, tokens).map_err(fault)?;
+    let application = Application::build(config, engine, tokens).map_err(unusable)?;
     Ok(application.with_hook(hook))
+}
+
+fn unusable(error: StartError) -> CliError {
+    CliError::service("standalone", "cannot serve", error)
 }
 
 /// A database that is a cache of records may be out of date where another process leads.
@@ -244,6 +250,14 @@ impl Home {
             tokens::write_private(&plain, &format!("{token}\n"))?;
         }
         Ok(file)
+    }
+
+    /// The token of that admin.
+    fn token(&self) -> Result<String, CliError> {
+        let file = self.file(home::ADMIN_TOKEN);
+        let text =
+            std::fs::read_to_string(&file).map_err(|e| CliError::file("read the token in", &file, e))?;
+        Ok(text.trim().to_owned())
     }
 
     /// The secrets of subscriptions have to outlive the process: the first start makes the keys from which they are derived.

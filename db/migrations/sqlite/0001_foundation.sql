@@ -317,6 +317,22 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_created_at ON idempotency_keys (created_at);
 
+-- Browsers that are signed in.
+CREATE TABLE sessions (
+    id text PRIMARY KEY,
+    -- SHA-256 of what the browser's cookie holds, in hexadecimal.
+    digest text NOT NULL UNIQUE,
+    -- The token that was signed in with, encrypted with a key that the cookie alone holds.
+    sealed text NOT NULL,
+    actor text NOT NULL,
+    address text,
+    signed_in_at integer NOT NULL,
+    expires_at integer NOT NULL
+) STRICT;
+
+CREATE INDEX sessions_by_actor ON sessions (actor, signed_in_at);
+CREATE INDEX sessions_by_expires_at ON sessions (expires_at);
+
 CREATE TABLE audit (
     position integer PRIMARY KEY AUTOINCREMENT,
     at integer NOT NULL,

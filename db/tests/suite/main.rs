@@ -30,6 +30,7 @@ mod promises;
 mod quiet_time;
 mod retention;
 mod rig;
+mod sessions;
 mod shared_devices;
 mod site;
 mod subscriptions;

@@ -27,7 +27,7 @@ use crate::{Context, Engine, EngineError};
 
 impl Engine {
     /// Puts a change of the configuration on record and commits both.
-    async fn commit(
+    pub(crate) async fn commit(
         &self,
         mut tx: Tx,
         action: &str,

@@ -1,0 +1,87 @@
+/**
+ * The calls of the API. A refusal is thrown as a `Fault`, in the API's own words. The session is a cookie that
+ * no script sees.
+ */
+
+import { heard } from './time.js';
+
+/** How long an answer may take. */
+const PATIENCE_MS = 30_000;
+
+/** What the API refused, or that it did not answer (status 0). */
+export class Fault extends Error {
+	/** @param {number} status @param {string} code such as fencing.host.up @param {string} title @param {string} detail */
+	constructor(status, code, title, detail) {
+		super(detail || title);
+		Object.assign(this, { name: 'Fault' });
+		this.status = status;
+		this.code = code;
+		this.title = title;
+	}
+}
+
+/** Tells `signed-out` when a call was refused for want of a session. */
+export const calls = new EventTarget();
+
+/** @typedef {{ ifMatch?: string | null, key?: string, signal?: AbortSignal }} Options `key`: an Idempotency-Key; a POST gets one of its own */
+
+/** @param {string} path with its query @param {Options} [options] */
+export const get = (path, options) => call('GET', path, undefined, options);
+
+/** What is there. @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const read = async (path, signal) => (await get(path, { signal })).body;
+
+/** What is there, or null if it is not (404) or not for this role (403). @param {string} path @param {AbortSignal} [signal] */
+export const readIfAny = (path, signal) =>
+	read(path, signal).catch(fault => {
+		if (fault instanceof Fault && [403, 404].includes(fault.status)) return null;
+		throw fault;
+	});
+
+/** @param {'POST' | 'PUT' | 'PATCH' | 'DELETE'} method @param {string} path @param {unknown} [body] @param {Options} [options] */
+export const send = (method, path, body, options) => call(method, path, body, options);
+
+/** @param {string} method @param {string} path @param {unknown} body @param {Options} [options] @returns {Promise<Answer<any>>} */
+async function call(method, path, body, options = {}) {
+	/** @type {Record<string, string>} */
+	const headers = { Accept: 'application/json' };
+	if (body !== undefined) headers['Content-Type'] = 'application/json';
+	if (options.ifMatch) headers['If-Match'] = options.ifMatch;
+	if (method === 'POST' && path !== '/sessions')
+		headers['Idempotency-Key'] = options.key ?? crypto.randomUUID();
+	const patience = AbortSignal.timeout(PATIENCE_MS);
+	const signal = options.signal ? AbortSignal.any([options.signal, patience]) : patience;
+	const text = body === undefined ? undefined : JSON.stringify(body);
+	const response = await fetch(path, { method, headers, body: text, signal, cache: 'no-store' }).catch(away);
+	heard(response.headers.get('Date'));
+	if (!response.ok) throw await refused(response, path);
+	const etag = response.headers.get('ETag');
+	const location = response.headers.get('Location');
+	return { body: response.status === 204 ? null : await response.json(), etag, location };
+}
+
+/** @param {unknown} error @returns {never} */
+function away(error) {
+	if (error instanceof DOMException && error.name === 'AbortError') throw error;
+	throw new Fault(
+		0,
+		'away',
+		'No answer',
+		'Ringfence does not answer. Look at its service and at the network.',
+	);
+}
+
+/** @param {Response} response @param {string} path */
+export async function refused(response, path) {
+	const body = await response.json().catch(() => null);
+	const error = body?.errors?.[0];
+	if (response.status === 401 && path !== '/sessions') calls.dispatchEvent(new Event('signed-out'));
+	const title = error?.title ?? `HTTP ${response.status}`;
+	return new Fault(response.status, error?.code ?? '', title, error?.detail ?? response.statusText);
+}
+
+/** Why something failed, in words. @param {unknown} error */
+export const why = error => (error instanceof Error ? error.message : String(error));
+
+/** Whether a call was given up because its view is gone. @param {unknown} error */
+export const isAborted = error => error instanceof DOMException && error.name === 'AbortError';
