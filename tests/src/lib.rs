@@ -8,6 +8,7 @@
     reason = "in a test, what cannot go on has failed"
 )]
 
+mod browser;
 mod client;
 pub mod clouds_file;
 mod database_proxy;
@@ -24,6 +25,7 @@ mod newer_release;
 mod numbers;
 pub mod pages;
 mod patience;
+mod picture;
 mod policy;
 mod process;
 mod python;
@@ -32,6 +34,7 @@ mod services;
 mod small_server;
 mod stack;
 
+pub use browser::{Browser, Complaint, Key, Part, Scheme, page_artefacts, page_tools};
 pub use client::{Answer, Client, now};
 pub use database_proxy::DatabaseProxy;
 pub use fake_nova::FakeNova;
@@ -45,6 +48,7 @@ pub use monitor::Monitor;
 pub use newer_release::NewerRelease;
 pub use numbers::Numbers;
 pub use patience::{eventually, post_until_taken};
+pub use picture::Picture;
 pub use policy::policy;
 pub use process::{Machine, Run, Service, tell};
 pub use python::package_tests;

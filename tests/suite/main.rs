@@ -7,6 +7,7 @@ mod cancelling;
 mod ceph;
 mod checks;
 mod clock_set_back;
+mod dashboard;
 mod deploy;
 mod devices;
 mod docs;

@@ -38,6 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         vm: false,
         kubernetes: arguments.without.has_kubernetes(),
         ceph: false,
+        page: false,
     };
     let parts = Parts::provide(&workspace, wanted)?;
     if let Some(why) = parts.no_kubernetes() {

@@ -35,6 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         vm: arguments.without.has_vm(),
         kubernetes: arguments.without.has_kubernetes(),
         ceph: arguments.without.has_ceph(),
+        page: arguments.without.has_page(),
     };
     let parts = Parts::provide(&workspace, wanted)?;
     if let Some(why) = parts.no_vm() {

@@ -13,6 +13,7 @@ mod layers;
 mod mutants;
 mod openstack;
 mod packages;
+mod page;
 mod peers;
 mod python;
 mod rooms;
@@ -104,6 +105,7 @@ mod tests {
         let both = without(&["test", "--without", "openstack", "--without", "vm"]);
         assert!(!both.has_openstack() && !both.has_vm());
         assert!(!without(&["test", "--without", "ceph"]).has_ceph() && both.has_ceph());
+        assert!(!without(&["test", "--without", "page"]).has_page() && both.has_page());
         let one = without(&["lab", "--without", "vm", "ls"]);
         assert!(one.has_openstack() && !one.has_vm() && one.has_kubernetes());
         assert!(!without(&["test", "--without", "kubernetes"]).has_kubernetes());

@@ -77,6 +77,17 @@ const OPENSTACK_PACKAGES: &[Package] = &[
     package("python3-masakari-monitors", || has_library("masakarimonitors")),
 ];
 
+/// The packages of a browser that shows the operator's page.
+const PAGE_PACKAGES: &[Package] = &[
+    package("chromium", || find_program("chromium").is_some()),
+    package("chromium-driver", || find_program("chromedriver").is_some()),
+    // The letters and signs of every page that a test looks at.
+    package("fonts-liberation", || {
+        has_font("liberation/LiberationSans-Regular.ttf")
+    }),
+    package("fonts-dejavu-core", || has_font("dejavu/DejaVuSans.ttf")),
+];
+
 /// The packages of virtual hosts, except their kernel.
 const VM_PACKAGES: &[Package] = &[
     // For the storage daemon.
@@ -103,6 +114,11 @@ fn has_shared_library(path: &str) -> bool {
     ["x86_64-linux-gnu", "aarch64-linux-gnu"]
         .iter()
         .any(|kind| Path::new("/usr/lib").join(kind).join(path).is_file())
+}
+
+/// Whether a font is in Debian's folder of fonts.
+fn has_font(path: &str) -> bool {
+    Path::new("/usr/share/fonts/truetype").join(path).is_file()
 }
 
 /// The folder of the modules of Debian's own Python.
@@ -136,6 +152,11 @@ pub fn provide_for_campaign(workspace: &Workspace) -> Result<(), XtaskError> {
 /// Installs the packages of an OpenStack.
 pub fn provide_openstack(workspace: &Workspace) -> Result<(), XtaskError> {
     provide_of(OPENSTACK_PACKAGES, workspace)
+}
+
+/// Installs the packages of a browser.
+pub fn provide_page(workspace: &Workspace) -> Result<(), XtaskError> {
+    provide_of(PAGE_PACKAGES, workspace)
 }
 
 /// Installs the packages of virtual hosts.

@@ -11,7 +11,7 @@ use crate::kubernetes::{self, Kubernetes};
 use crate::say::say;
 use crate::vm::{self, Vm};
 use crate::workspace::Workspace;
-use crate::{cargo_deb, openstack, packages, python};
+use crate::{cargo_deb, openstack, packages, page, python};
 
 /// An administrator's address of a PostgreSQL; tests make databases of their own there.
 const DATABASE_URL: &str = "RINGFENCE_TEST_DATABASE_URL";
@@ -30,6 +30,9 @@ const SCHEMATHESIS: &str = "RINGFENCE_TEST_SCHEMATHESIS";
 
 /// The path of `moto_server`.
 const MOTO: &str = "RINGFENCE_TEST_MOTO";
+
+/// The folder in whose `node_modules` the tools are that check the operator's page.
+const PAGE_TOOLS: &str = "RINGFENCE_TEST_PAGE_TOOLS";
 
 /// The folder with the parts for `ringfence_lab::OpenStack`.
 const OPENSTACK_PARTS: &str = "RINGFENCE_TEST_OPENSTACK_PARTS";
@@ -55,6 +58,8 @@ pub struct Wanted {
     pub kubernetes: bool,
     /// The programs of a Ceph. Each test starts its own.
     pub ceph: bool,
+    /// A browser, and the tools that check the operator's page. Each test starts its own browser.
+    pub page: bool,
 }
 
 /// The installed parts of peers.
@@ -94,6 +99,9 @@ impl Parts {
             (KEYSTONE, keystone.into_os_string()),
             (DEPLOY_TOOLS, deploy_tools.into_os_string()),
         ];
+        if wanted.page {
+            environment.push((PAGE_TOOLS, page::provide(workspace)?.into_os_string()));
+        }
         let mut no_vm = None;
         if wanted.vm {
             match vm::provide(workspace)? {

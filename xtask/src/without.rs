@@ -13,6 +13,8 @@ enum Costly {
     Kubernetes,
     /// 45 MB of packages to unpack once; then 120 MB of memory for each test's Ceph
     Ceph,
+    /// 130 MB of packages to install once, and 360 MB of tools; then 300 MB of memory for each test's browser
+    Page,
 }
 
 /// The parts to leave out.
@@ -43,6 +45,11 @@ impl Without {
     pub fn has_ceph(&self) -> bool {
         !self.without.contains(&Costly::Ceph)
     }
+
+    /// Whether the run has a browser and the tools of the operator's page.
+    pub fn has_page(&self) -> bool {
+        !self.without.contains(&Costly::Page)
+    }
 }
 
 /// The tests that a run leaves out, and why.
@@ -56,6 +63,8 @@ pub struct LeftOut {
     pub kubernetes: Option<String>,
     /// The tests with Ceph.
     pub ceph: Option<String>,
+    /// The tests of the operator's page.
+    pub page: Option<String>,
 }
 
 impl LeftOut {
@@ -68,6 +77,7 @@ impl LeftOut {
             vm: because(without.has_vm(), "vm"),
             kubernetes: because(without.has_kubernetes(), "kubernetes"),
             ceph: because(without.has_ceph(), "ceph"),
+            page: because(without.has_page(), "page"),
         }
     }
 
@@ -78,6 +88,7 @@ impl LeftOut {
             ("virtual hosts", &self.vm),
             ("Kubernetes", &self.kubernetes),
             ("Ceph", &self.ceph),
+            ("the operator's page", &self.page),
         ];
         for (what, why) in parts {
             if let Some(why) = why {
@@ -93,6 +104,7 @@ impl LeftOut {
             ("real_hosts::", &self.vm),
             ("kubernetes::", &self.kubernetes),
             ("ceph::", &self.ceph),
+            ("dashboard::", &self.page),
         ];
         let left_out = parts.into_iter().filter(|(_, why)| why.is_some());
         left_out.map(|(module, _)| module)

@@ -12,6 +12,8 @@ use crate::leash::Leash;
 
 /// Time between two checks whether a peer is ready.
 const POLL: Duration = Duration::from_millis(50);
+/// The most tries to remove a folder.
+const REMOVALS: usize = 100;
 /// The most of a log that an error quotes, in bytes.
 const TAIL_BYTES: usize = 3000;
 
@@ -61,6 +63,17 @@ impl Home {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700))
             .during(|| format!("making {} executable", path.display()))?;
         Ok(path)
+    }
+
+    /// Removes the folder. A program that is being killed may still write there, so that one try may not do.
+    pub(crate) fn remove(&self) {
+        for _ in 0..REMOVALS {
+            let _ = std::fs::remove_dir_all(self.path());
+            if !self.path().exists() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
     }
 
     pub(crate) fn make_folder(&self, name: &str) -> Result<PathBuf, LabError> {

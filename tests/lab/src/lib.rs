@@ -1,5 +1,5 @@
 //! Real peers on loopback for tests: PostgreSQL, RabbitMQ, an IPMI BMC, a Redfish service, Pacemaker's fencer, a Ceph, an AWS, a Keystone, a
-//! whole OpenStack, a Kubernetes with nodes that die, and hosts that really write, freeze and die.
+//! whole OpenStack, a Kubernetes with nodes that die, a browser, and hosts that really write, freeze and die.
 //!
 //! Each peer has files, ports and credentials of its own, apart from services that the machine runs anyway, and each can be stopped,
 //! crashed and started again. Dropping a peer's value stops the peer and removes its files, and so does the death of the process that
@@ -8,6 +8,7 @@
 //! All calls block; an async test starts its peers through `spawn_blocking` or before its runtime.
 
 mod aws;
+mod browser;
 mod button;
 mod ceph;
 mod certificates;
@@ -32,6 +33,7 @@ mod rope;
 mod vm;
 
 pub use aws::{Aws, MOTO};
+pub use browser::ChromeDriver;
 pub use ceph::{CEPH, Ceph, CephClient, CephPrograms, CephWriter};
 pub use certificates::{Authority, Issued};
 pub use cloud::{
