@@ -190,11 +190,7 @@ impl Application {
                 .app_data(web::QueryConfig::default().error_handler(bad_query))
                 .wrap(from_fn(idempotency::once))
                 .wrap(from_fn(request::frame))
-                .configure(|service| offer(service, state.clone(), hook.clone()))
-                .configure(|service| match demo.clone() {
-                    Some(demo) => drop(service.app_data(demo)),
-                    None => {}
-                })
+                .configure(|service| offer(service, state.clone(), hook.clone(), demo.clone()))
                 .default_service(web::to(nothing_here))
         })
         .workers(self.config.threads)
@@ -244,7 +240,15 @@ pub(crate) fn take_address(config: &ApiConfig) -> Result<(TcpListener, SocketAdd
     Ok((listener, address))
 }
 
-fn offer(service: &mut ServiceConfig, state: Option<web::Data<State>>, hook: Option<web::Data<Hook>>) {
+fn offer(
+    service: &mut ServiceConfig,
+    state: Option<web::Data<State>>,
+    hook: Option<web::Data<Hook>>,
+    demo: Option<web::Data<Demo>>,
+) {
+    if let Some(demo) = demo {
+        service.app_data(demo);
+    }
     if let Some(hook) = hook {
         service.app_data(hook).configure(routes::configure_hook);
     }

@@ -28,7 +28,7 @@ use crate::routes::masakari::FaultBody;
         routes::evacuate::evacuate, routes::evacuate::moves,
         routes::gates::gates, routes::explanation::explain, routes::problems::of_host, routes::problems::list, routes::nova::filter::filter, routes::nova::evacuate_check::check, routes::kubernetes::filter::filter, routes::kubernetes::admission::admit,
         routes::operations::list, routes::operations::show, routes::operations::cancel, routes::operations::retry,
-        routes::overview::show, routes::events::list, routes::stream::stream, routes::audit::list,
+        routes::overview::show, routes::services::list, routes::events::list, routes::stream::stream, routes::audit::list,
         routes::drivers::list, routes::methods::list, routes::methods::create, routes::methods::show, routes::methods::replace,
         routes::methods::remove, routes::methods::check, routes::method_checks::list,
         routes::plans::list, routes::plans::create, routes::plans::show, routes::plans::replace, routes::plans::remove,

@@ -13,6 +13,7 @@ mod database;
 mod deliveries;
 mod devices;
 mod dialect;
+mod engines;
 mod error;
 mod evacuating;
 mod event_sinks;
@@ -68,6 +69,7 @@ pub use deliveries::{
     restart_deliveries, save_deliveries, take_deliveries,
 };
 pub use devices::DeviceLease;
+pub use engines::{EngineRow, forget_engines, list_engines, save_engine, task_queues};
 pub use error::{ClientError, DbError};
 pub use evacuating::evacuations;
 pub use event_sinks::{

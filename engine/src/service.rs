@@ -28,7 +28,9 @@ use crate::task_queues::{self, TaskQueues};
 use crate::waker::Waker;
 use crate::webhooks::{WebhookConfig, Webhooks};
 use crate::writes::{self, Writes};
-use crate::{EngineError, checks, heartbeats, intake, kdump, moves, reconcile, retention, sight, webhooks};
+use crate::{
+    EngineError, checks, heartbeats, intake, kdump, moves, reconcile, retention, services, sight, webhooks,
+};
 
 /// How an engine works. The defaults suit both one machine and many.
 #[derive(Clone, Debug)]
@@ -212,6 +214,7 @@ impl Engine {
         running.run(self, checks::run);
         running.run(self, heartbeats::run);
         running.run(self, retention::run);
+        running.run(self, services::tell);
         for (platform, config) in &self.0.config.platforms {
             let (platform, config) = (Arc::clone(platform), config.clone());
             running.run(self, |engine, stop| {

@@ -35,6 +35,7 @@ pub(crate) mod reason;
 pub(crate) mod rejoin;
 pub(crate) mod root;
 pub(crate) mod segments;
+pub(crate) mod services;
 pub(crate) mod sessions;
 pub(crate) mod sources;
 pub(crate) mod stream;
@@ -208,6 +209,7 @@ pub(crate) fn configure(service: &mut ServiceConfig) {
             at("/subscriptions/{id}/deliveries/{delivery}/redeliver")
                 .route(web::post().to(deliveries::redeliver)),
         )
+        .service(at("/services").route(web::get().to(services::list)))
         .service(at("/sessions/ways").route(web::get().to(sessions::ways)))
         .service(
             at(sessions::PATH)

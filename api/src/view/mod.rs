@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod problems;
 pub(crate) mod safeguard;
 pub(crate) mod segment;
+pub(crate) mod services;
 pub(crate) mod session;
 mod shown;
 pub(crate) mod subscription;

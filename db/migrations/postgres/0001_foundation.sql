@@ -341,6 +341,15 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_created_at ON idempotency_keys (created_at);
 
+-- The engines, and when each last said that it runs.
+CREATE TABLE engines (
+    -- Tells it from all others, also from an earlier one with an equal name.
+    id text PRIMARY KEY,
+    name text NOT NULL,
+    version text NOT NULL,
+    seen_at timestamptz NOT NULL
+);
+
 -- Browsers that are signed in.
 CREATE TABLE sessions (
     id uuid PRIMARY KEY,

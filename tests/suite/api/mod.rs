@@ -17,6 +17,7 @@ mod overview;
 mod paging;
 mod queries;
 mod roles;
+mod services;
 mod sessions;
 mod stream;
 mod versions;
