@@ -271,6 +271,8 @@ declare namespace Api {
 		driver: string;
 		zone?: string | null;
 		parameters: Record<string, string>;
+		secrets: Record<string, string>;
+		times: Record<string, number | null>;
 		checks?: {
 			outcome?: string | null;
 			targets: number;
@@ -284,10 +286,60 @@ declare namespace Api {
 	interface Subscription {
 		id: string;
 		name: string;
+		description: string;
 		url: string;
+		format: string;
+		types: string[];
+		segments: string[];
+		hosts: string[];
+		after: number;
 		enabled: boolean;
 		disabled_reason?: string | null;
 		retrying: number;
+	}
+	interface Check {
+		id: string;
+		host?: string | null;
+		outcome?: string | null;
+		state?: string | null;
+		detail?: string | null;
+		worker?: string | null;
+		took_ms?: number | null;
+		checked_at?: string | null;
+		failing_since?: string | null;
+		next_at: string;
+	}
+	interface Delivery {
+		id: string;
+		kind: string;
+		sequence?: number | null;
+		event_type: string;
+		host?: string | null;
+		status: string;
+		tries: number;
+		created_at: string;
+		next_at?: string | null;
+		answer?: number | null;
+		detail?: string | null;
+		took_ms?: number | null;
+	}
+	interface Level {
+		level: number;
+		methods: string[];
+	}
+	interface Plan {
+		id: string;
+		name: string;
+		scope: { kind: 'default' | 'host_type' | 'host'; value?: string | null };
+		stages: { delay_s: number; tasks: { kind: string; levels: Level[] }[] }[];
+		sufficient_sets: string[][];
+	}
+	interface Segment {
+		id: string;
+		name: string;
+		description: string;
+		// biome-ignore lint/suspicious/noExplicitAny: it is shown whatever it holds
+		policy: Record<string, any>;
 	}
 	interface SuspendedOne {
 		id: string;
@@ -301,7 +353,7 @@ declare namespace Api {
 	}
 	interface Services {
 		engines: { name: string; seen_at: string }[];
-		workers: { zone: string; resource: string; queued: number; workers: number }[];
+		workers: { zone: string; resource: string; queued: number | null; workers: number | null }[];
 	}
 	interface DemoHost {
 		name: string;
@@ -319,6 +371,7 @@ declare namespace Api {
 		actor: string;
 		action: string;
 		target?: string | null;
+		host_id?: string | null;
 		origin?: string | null;
 		request_id?: string | null;
 		// biome-ignore lint/suspicious/noExplicitAny: each action has particulars of its own
@@ -337,6 +390,21 @@ type Answer<T> = { body: T; etag: string | null; location: string | null };
 type CellKind = 'needs' | 'lapsed' | 'silent' | 'held' | 'work' | 'back' | 'fenced' | 'unknown' | 'up';
 type SiteHost = Api.CompactHost & { segment: string };
 type SiteSegment = Omit<Api.CompactSegment, 'hosts'>;
+/** How a call is sent. `key`: an Idempotency-Key; a POST gets one of its own. */
+type Sent = { ifMatch?: string | null; key?: string; signal?: AbortSignal };
+/** What decides which cell a host has. */
+type Stated = {
+	failure_state: Api.Failure;
+	fencing_state: Api.Fencing;
+	operation?: Api.LiveOperation | null;
+	marks?: string[];
+	proof_ended?: unknown;
+};
+/** A segment on the map, and where a cell is. */
+type Block = { box: HTMLElement; canvas: HTMLCanvasElement; hosts: SiteHost[]; columns: number };
+type Spot = [block: number, index: number];
+/** What hosts need that no operation holds. */
+type HostNeed = { kind: CellKind; told: string; why: string; todo: string; label: string; act: HostAsk };
 type After = () => void;
 type HostAsk = (hosts: readonly Api.Host[], after?: After) => void;
 type PauseAsk = (targets: readonly Suspendable[], after?: After) => void;
@@ -389,6 +457,8 @@ interface Asking<T> {
 	typed?: string;
 	fields?: Field[];
 	isDangerous?: boolean;
+	/** Takes no reason. */
+	isPlain?: boolean;
 	/** Says what it came to. */
 	act: (target: T, values: Values) => Promise<Child>;
 	/** Looks again after a change. */
@@ -397,19 +467,11 @@ interface Asking<T> {
 	after?: After;
 }
 
-interface Filter {
-	/** The API's parameter. */
-	name: string;
-	label: string;
-	/** A free text that the API understands, such as `in:a,b`, if absent. */
-	kind?: 'text' | 'choice' | 'time';
-	choices?: [value: string, label: string][] | (() => Promise<[string, string][]>);
-	/** For the empty field. */
-	hint?: string;
-}
 interface Column<Row> {
 	head: string;
-	cell: (row: Row) => Child;
+	/** `of`: what the list names so. */
+	// biome-ignore lint/suspicious/noExplicitAny: answers of any call
+	cell: (row: Row, of: any[]) => Child;
 	/** The API's sort key. */
 	sort?: string;
 	/** Takes what room is left. */
@@ -417,26 +479,23 @@ interface Column<Row> {
 }
 /** A list of the API. */
 interface List<Row> {
-	title: string;
-	/** Of the API; it may have a query of its own. */
+	/** As the rows if absent. */
+	title?: string;
+	/** Of the API; its last part names the rows. It may have a query of its own. */
 	path: string;
-	/** Under which key of the answer the rows are. */
-	rows: string;
-	key: (row: Row) => string;
-	columns: Column<Row>[];
-	filters?: Filter[];
-	/** What is said where there are none. */
-	empty: string;
-	/** What a row is, as in `1 host`. */
-	one?: string;
+	/** A field of the row, or more than that. */
+	columns: (string | Column<Row>)[];
+	/** Parameters of the API: `host`; `kind=fence,rejoin` with choices; `segment=` with those that there are. */
+	filters?: string[];
 	/** For selected rows. */
 	actions?: (rows: Row[], again: After) => Action[];
-	/** Whether an event may have changed the list. */
-	moves?: (event: Api.Event) => boolean;
-	/** Stands above the list. */
-	about?: Child;
-	/** Stands beside the title. */
-	tools?: (again: After) => Child;
+	/** What is read with it: what the rows belong to. The list's own answer comes last. */
+	of?: string[];
+	/** Stands above the rows. */
+	// biome-ignore lint/suspicious/noExplicitAny: answers of any call
+	about?: (of: any[], again: After) => Child;
+	/** What the rows are, below it. */
+	head?: string;
 }
 /** What is behind the first part of an address below `/dashboard`. */
 interface Place {
@@ -445,4 +504,6 @@ interface Place {
 	/** What is behind one row. */
 	one?: (name: string) => HTMLElement;
 	isForAdmins?: boolean;
+	/** Is not in the navigation. */
+	isApart?: boolean;
 }

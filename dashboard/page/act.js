@@ -1,4 +1,4 @@
-/** What a person may do: to a host, to an operation, and to many at once. Each asks before, and is bound to what was seen. */
+/** What a person may do. Each action asks before, and is bound to what was seen. */
 
 import { read, send, why } from './api.js';
 import { onHost, onOperation } from './bound.js';
@@ -21,7 +21,7 @@ const listed = targets =>
 		12,
 	)}</p>`;
 
-/** Reads hosts by name, then asks about them. @param {readonly string[]} hosts @param {(hosts: Api.Host[]) => void} asks */
+/** @param {readonly string[]} hosts @param {(hosts: Api.Host[]) => void} asks */
 export const withHosts = async (hosts, asks) =>
 	asks(await Promise.all(hosts.map(name => read(`/hosts/${encodeURIComponent(name)}`))));
 
@@ -97,7 +97,7 @@ async function dryRuns(hosts, place, signal) {
 	return true;
 }
 
-/** Of one host. @type {HostAsk} */
+/** @type {HostAsk} */
 export const confirm = (hosts, after) => {
 	const [host] = hosts;
 	if (!host) return;
@@ -157,31 +157,25 @@ export const evacuate = (hosts, after) => {
 	});
 };
 
-/** @param {{ id: string, name: string }} host @returns {Suspendable} */
-export const suspendableHost = ({ id, name }) => ({ name, path: `/hosts/${id}/suspension`, what: 'host' });
-/** @param {{ id: string, name: string }} segment @returns {Suspendable} */
-export const suspendableSegment = ({ id, name }) => ({
-	name,
-	path: `/segments/${id}/suspension`,
-	what: 'segment',
-});
+/** @param {'host' | 'segment'} what @returns {(it: { id: string, name: string }) => Suspendable} */
+const suspendable =
+	what =>
+	({ id, name }) => ({ name, path: `/${what}s/${id}/suspension`, what });
+export const suspendableHost = suspendable('host');
+export const suspendableSegment = suspendable('segment');
 /** @type {Suspendable} */
 export const everything = { name: 'everything', path: '/suspension', what: 'thing' };
 
-/** @type {[string, string][]} */
-const TERMS = [
-	['1800', '30 minutes'],
-	['7200', '2 hours'],
-	['28800', '8 hours'],
-	['86400', '1 day'],
-	['604800', '7 days'],
-	['2592000', '30 days'],
-];
+const TERMS = Object.entries({
+	1800: '30 minutes',
+	7200: '2 hours',
+	28800: '8 hours',
+	86400: '1 day',
+	604800: '7 days',
+	2592000: '30 days',
+});
 
-/**
- * @param {string} verb @param {string} about @param {Field[]} fields
- * @param {(target: Suspendable, values: Values) => Promise<string>} act @returns {PauseAsk}
- */
+/** @param {string} verb @param {string} about @param {Field[]} fields @param {(target: Suspendable, values: Values) => Promise<string>} act @returns {PauseAsk} */
 const pausing = (verb, about, fields, act) => (targets, after) =>
 	ask({
 		title: `${verb} ${whom(targets, targets[0]?.what ?? '')}`,
@@ -214,13 +208,19 @@ export const resume = pausing(
 	},
 );
 
+/** @param {Suspendable[]} targets @param {After} [after] @returns {Action[]} */
+export const pauses = (targets, after) =>
+	may('operator')
+		? [
+				{ label: 'Suspend', run: () => suspend(targets, after) },
+				{ label: 'Resume', run: () => resume(targets, after) },
+			]
+		: [];
+
 /** @param {Api.Operation} operation */
 const ofHost = operation => operation.host ?? operation.id;
 
-/**
- * @param {'retry' | 'cancel'} what @param {string} verb @param {string} about
- * @param {readonly Api.Operation[]} operations @param {After} [after]
- */
+/** @param {'retry' | 'cancel'} what @param {string} verb @param {string} about @param {readonly Api.Operation[]} operations @param {After} [after] */
 function askOperations(what, verb, about, operations, after) {
 	const [one] = operations;
 	const isOne = operations.length === 1;
@@ -264,7 +264,7 @@ export const cancel = (operations, after) =>
 		after,
 	);
 
-/** What may be done about an operation. @param {Api.Operation} operation @param {After} [after] @returns {Action[]} */
+/** @param {Api.Operation} operation @param {After} [after] @returns {Action[]} */
 export function operationActions(operation, after) {
 	if (!may('service') || operation.finished_at) return [];
 	const again = {
@@ -304,18 +304,13 @@ export function hostActions(host, after) {
 		: [];
 }
 
-/** What may be done about many hosts. @param {Api.Host[]} hosts @param {After} [after] @returns {Action[]} */
+/** @param {Api.Host[]} hosts @param {After} [after] @returns {Action[]} */
 export function manyActions(hosts, after) {
 	if (!may('service')) return [];
-	const targets = hosts.map(suspendableHost);
-	const pauses = [
-		{ label: 'Suspend', run: () => suspend(targets, after) },
-		{ label: 'Resume', run: () => resume(targets, after) },
-	];
 	return [
 		{ label: 'Fence', run: () => fence(hosts, after) },
 		{ label: 'Rejoin', run: () => rejoin(hosts, after) },
 		{ label: 'Evacuate', run: () => evacuate(hosts, after) },
-		...(may('operator') ? pauses : []),
+		...pauses(hosts.map(suspendableHost), after),
 	];
 }

@@ -1,11 +1,7 @@
-/**
- * The calls of the API. A refusal is thrown as a `Fault`, in the API's own words. The session is a cookie that
- * no script sees.
- */
+/** The calls of the API. A refusal is thrown as a `Fault`. The session is a cookie that no script sees. */
 
 import { heard } from './time.js';
 
-/** How long an answer may take. */
 const PATIENCE_MS = 30_000;
 
 /** What the API refused, or that it did not answer (status 0). */
@@ -23,12 +19,10 @@ export class Fault extends Error {
 /** Tells `signed-out` when a call was refused for want of a session. */
 export const calls = new EventTarget();
 
-/** @typedef {{ ifMatch?: string | null, key?: string, signal?: AbortSignal }} Options `key`: an Idempotency-Key; a POST gets one of its own */
+/** @param {string} path with its query @param {Sent} [options] */
+export const get = (path, options) => send('GET', path, undefined, options);
 
-/** @param {string} path with its query @param {Options} [options] */
-export const get = (path, options) => call('GET', path, undefined, options);
-
-/** What is there. @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const read = async (path, signal) => (await get(path, { signal })).body;
 
 /** What is there, or null if it is not (404) or not for this role (403). @param {string} path @param {AbortSignal} [signal] */
@@ -38,11 +32,8 @@ export const readIfAny = (path, signal) =>
 		throw fault;
 	});
 
-/** @param {'POST' | 'PUT' | 'PATCH' | 'DELETE'} method @param {string} path @param {unknown} [body] @param {Options} [options] */
-export const send = (method, path, body, options) => call(method, path, body, options);
-
-/** @param {string} method @param {string} path @param {unknown} body @param {Options} [options] @returns {Promise<Answer<any>>} */
-async function call(method, path, body, options = {}) {
+/** @param {string} method @param {string} path @param {unknown} [body] @param {Sent} [options] @returns {Promise<Answer<any>>} */
+export async function send(method, path, body, options = {}) {
 	/** @type {Record<string, string>} */
 	const headers = { Accept: 'application/json' };
 	if (body !== undefined) headers['Content-Type'] = 'application/json';
@@ -80,8 +71,8 @@ export async function refused(response, path) {
 	return new Fault(response.status, error?.code ?? '', title, error?.detail ?? response.statusText);
 }
 
-/** Why something failed, in words. @param {unknown} error */
+/** @param {unknown} error */
 export const why = error => (error instanceof Error ? error.message : String(error));
 
-/** Whether a call was given up because its view is gone. @param {unknown} error */
+/** @param {unknown} error */
 export const isAborted = error => error instanceof DOMException && error.name === 'AbortError';

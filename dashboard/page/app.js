@@ -1,4 +1,4 @@
-/** The start of the page: signing in, the navigation, and which view an address shows. */
+/** Signing in, the navigation, and which view an address shows. */
 
 import { calls, Fault, isAborted, read, send, why } from './api.js';
 import { toast } from './dialog.js';
@@ -8,14 +8,17 @@ import { go, hostPath, places } from './router.js';
 import { may, session } from './session.js';
 import { site } from './site.js';
 import { isUtc, showUtc, time } from './time.js';
+import { configured } from './views/configured.js';
 import { hostView } from './views/host.js';
-import { lists } from './views/lists.js';
+import { lists as first } from './views/lists.js';
 import { operationView } from './views/operation.js';
 import { overviewView } from './views/overview.js';
+import { records } from './views/records.js';
 import { signIn, signInView } from './views/sign-in.js';
 
 /** @param {string} id */
 const part = id => /** @type {HTMLElement} */ (document.querySelector(id));
+const lists = { ...first, ...configured, ...records };
 const [bar, notice, main] = [part('#bar'), part('#notice'), part('#main')];
 
 /** @returns {[title: string, view: HTMLElement]} */
@@ -30,7 +33,7 @@ function viewOfAddress() {
 	if (list?.one) return [name, list.one(name)];
 	return [
 		'Not found',
-		html`<p class="empty">There is nothing at this address. ${link('/dashboard', 'To the overview')}</p>`,
+		html`<div><h1 tabindex="-1">Not found</h1><p class="empty">There is nothing at this address. ${link('/dashboard', 'To the overview')}</p></div>`,
 	];
 }
 
@@ -50,7 +53,9 @@ function navigation() {
 	const here = location.pathname.split('/')[2] ?? '';
 	const entry = (/** @type {string} */ place, /** @type {string} */ title) =>
 		html`<li><a href=${place ? `/dashboard/${place}` : '/dashboard'} aria-current=${place === here && 'page'}>${title}</a></li>`;
-	const entries = Object.entries(lists).filter(([, { isForAdmins }]) => !isForAdmins || may('admin'));
+	const entries = Object.entries(lists).filter(
+		([, { isForAdmins, isApart }]) => !isApart && (!isForAdmins || may('admin')),
+	);
 	morph(
 		bar,
 		html`<b class="brand">${link('/dashboard', 'Ringfence')}</b>`,
@@ -59,7 +64,7 @@ function navigation() {
       spellcheck="false"></form>`,
 		html`<p class="who">
       <button type="button" class="plain" aria-label="Times are in ${isUtc() ? 'UTC' : 'local time'}. Change" @click=${turnClock}>${isUtc() ? 'UTC' : 'Local time'}</button>
-      <span>${current.actor} <small>${current.role}</small></span>
+      <span>${link('/dashboard/sessions', current.actor)} <small>${current.role}</small></span>
       <button type="button" class="plain" @click=${signOut}>Sign out</button>
     </p>`,
 	);
@@ -99,7 +104,6 @@ function signedOut(said) {
 	main.replaceChildren(signInView(begin, said));
 }
 
-/** Says when what is shown is out of date. */
 function tellState() {
 	const since = session.current && site.stream.lateSince;
 	const at = since ? new Date(since).toISOString() : null;
@@ -110,7 +114,6 @@ function tellState() {
 	);
 }
 
-/** Begins to show, with a session. */
 async function begin() {
 	show();
 	for (let pause = 1000; session.current && !site.isRead; pause = Math.min(pause * 2, 30_000)) {

@@ -1,7 +1,4 @@
-/**
- * Acting on what a person has seen. The revision of a host changes with every report, so an action is bound to what
- * decides: it is compared with a fresh reading just before, and sent with that reading's entity tag.
- */
+/** Actions bound to what decides: it is compared with a fresh reading, and sent with that reading's entity tag. */
 
 import { Fault, get, send } from './api.js';
 
@@ -47,7 +44,7 @@ async function bound(path, name, seen, facts, act) {
 	}
 }
 
-/** Acts on a host as it was seen. @param {Api.Host} seen @param {string} what such as `fence` @param {Record<string, unknown>} body */
+/** @param {Api.Host} seen @param {string} what such as `fence` @param {Record<string, unknown>} body */
 export function onHost(seen, what, body) {
 	const [path, key] = [`/hosts/${seen.id}`, crypto.randomUUID()];
 	return bound(path, seen.name, seen, hostFacts, ifMatch =>

@@ -1,7 +1,4 @@
-/**
- * Asking before acting. A dialog says what will happen to what, takes a reason, acts on every target, and shows
- * each result as it comes. What is dangerous is not sent by Enter; what cannot be undone has to be typed.
- */
+/** Asking before acting. What is dangerous is not sent by Enter; what cannot be undone has to be typed. */
 
 import { why } from './api.js';
 import { Changed } from './bound.js';
@@ -9,16 +6,13 @@ import { html, morph } from './dom.js';
 import { failed } from './parts.js';
 import { sign } from './shapes.js';
 
-/** More targets than this have their number typed. */
 const FREELY = 3;
-/** So many are acted on at one time. */
 const AT_ONCE = 4;
-/** The longest reason that the API takes. */
 const REASON_CHARS = 255;
 
 /** @template T @param {Asking<T>} asking */
 export function ask(asking) {
-	const { targets, isDangerous, verb } = asking;
+	const { targets, isDangerous, isPlain, verb } = asking;
 	const typed = asking.typed ?? (targets.length > FREELY ? String(targets.length) : undefined);
 	const control = new AbortController();
 	/** @type {T[]} */
@@ -40,7 +34,7 @@ export function ask(asking) {
     ${place}
     <fieldset>
       ${(asking.fields ?? []).map(field)}
-      <label>Reason (goes on record)<input name="reason" required maxlength=${REASON_CHARS} autocomplete="off"></label>
+      ${!isPlain && html`<label>Reason (goes on record)<input name="reason" required maxlength=${REASON_CHARS} autocomplete="off"></label>`}
       ${typed && typing(typed, !asking.typed)}
     </fieldset>
     ${results}
@@ -53,7 +47,7 @@ export function ask(asking) {
 	const check = () => {
 		const values = read(form);
 		submit.disabled =
-			!can || !values.reason?.trim() || (typed !== undefined && values.typed?.trim() !== typed);
+			!can || !(isPlain || values.reason?.trim()) || (typed !== undefined && values.typed?.trim() !== typed);
 	};
 	const run = async () => {
 		const values = read(form);
@@ -78,7 +72,9 @@ export function ask(asking) {
 	document.body.append(dialog);
 	dialog.showModal();
 	check();
-	/** @type {HTMLElement | null} */ (form.querySelector('[name=reason]'))?.focus({ preventScroll: true });
+	/** @type {HTMLElement | null} */ (form.querySelector('[name=reason], [name=host]'))?.focus({
+		preventScroll: true,
+	});
 	prepare(asking, place, control.signal).then(answer => {
 		can ||= answer;
 		check();
@@ -143,7 +139,7 @@ function field({ name, label, kind = 'text', choices = [] }) {
 export const read = form =>
 	Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 
-/** A short message that goes by itself. @param {string} message */
+/** @param {string} message */
 export function toast(message) {
 	const shown = html`<p>${message}</p>`;
 	document.querySelector('#toasts')?.append(shown);

@@ -1,8 +1,4 @@
-/**
- * All hosts as cells, by segment, each with a shape and a colour for its state. Drawn on one canvas a segment, so
- * that 10,000 cells cost little; only cells that changed are drawn again. One cell has the focus: arrow keys move
- * it, also from segment to segment; Enter opens the host.
- */
+/** All hosts as cells, drawn on one canvas a segment. Arrow keys move the focus; Enter opens the host. */
 
 import { html, morph } from './dom.js';
 import { link } from './parts.js';
@@ -12,10 +8,7 @@ import { site } from './site.js';
 import { View } from './view.js';
 import { count } from './words.js';
 
-/** @typedef {{ box: HTMLElement, canvas: HTMLCanvasElement, hosts: SiteHost[], columns: number }} Block */
-/** @typedef {[block: number, index: number]} Place */
-
-/** Pixels of a cell, by how many hosts there are. @param {number} hosts */
+/** @param {number} hosts */
 const sizeFor = hosts => (hosts <= 300 ? 24 : hosts <= 3000 ? 16 : 12);
 const HINT = 'Point at a cell, or use Tab and the arrow keys. Enter opens the host.';
 const SHOWN = /** @type {CellKind[]} */ (Object.keys(KINDS));
@@ -28,9 +21,9 @@ class HostMap extends View {
 	#option = html`<span class="spoken" role="option" aria-selected="true" id="cell"></span>`;
 	/** @type {Block[]} */
 	#blocks = [];
-	/** Where each host is. @type {Map<string, Place>} */
+	/** @type {Map<string, Spot>} */
 	#places = new Map();
-	/** What has the focus, or would get it. @type {Place} */
+	/** @type {Spot} */
 	#at = [0, 0];
 	#cell = 16;
 	/** @type {Set<string>} */
@@ -58,7 +51,6 @@ class HostMap extends View {
 		this.gone.signal.addEventListener('abort', () => observer.disconnect());
 	}
 
-	/** Lays out all blocks anew. */
 	#lay() {
 		if (!site.isRead || this.clientWidth === 0) return;
 		const hadFocus = this.#hasFocus();
@@ -107,7 +99,7 @@ class HostMap extends View {
 		this.#speak();
 	}
 
-	/** @param {Place | undefined} place */
+	/** @param {Spot | undefined} place */
 	#draw(place) {
 		const host = this.#hostAt(place);
 		if (!place || !host) return;
@@ -135,12 +127,12 @@ class HostMap extends View {
 		return document.activeElement?.className === 'cells';
 	}
 
-	/** @param {Place | null | undefined} place */
+	/** @param {Spot | null | undefined} place */
 	#hostAt(place) {
 		return (place && this.#blocks[place[0]]?.hosts[place[1]]) ?? null;
 	}
 
-	/** The host under the pointer. @param {MouseEvent} event */
+	/** @param {MouseEvent} event */
 	#under({ target, clientX, clientY }) {
 		if (!(target instanceof HTMLCanvasElement)) return null;
 		const block = Number(target.parentElement?.dataset.block);
@@ -189,7 +181,7 @@ class HostMap extends View {
 		if (block) this.#to([at, step > 0 ? 0 : block.hosts.length - 1]);
 	}
 
-	/** @param {Place} place */
+	/** @param {Spot} place */
 	#to(place) {
 		const before = this.#at;
 		this.#at = place;
@@ -198,7 +190,6 @@ class HostMap extends View {
 		this.#turn();
 	}
 
-	/** The focus has come, gone or moved. */
 	#turn() {
 		this.#draw(this.#at);
 		this.#say(null);

@@ -1,4 +1,4 @@
-/** What needs a person, the most urgent first: what it is, why, what to do, and the action that is right. */
+/** What needs a person, the most urgent first, and what to do. */
 
 import { cancel, confirm, fence, rejoin, retry, withHosts } from './act.js';
 import { hostPath, operationPath } from './router.js';
@@ -7,15 +7,9 @@ import { KINDS, kindOf } from './shapes.js';
 import { site } from './site.js';
 import { count, names, todo } from './words.js';
 
-/** More hosts than this are told together. */
 const SINGLY = 3;
 
-/**
- * @param {Api.Operation[]} waiting operations that wait for a person
- * @param {Api.Method[]} methods
- * @param {Api.Subscription[]} subscriptions
- * @returns {Need[]}
- */
+/** @param {Api.Operation[]} waiting operations that wait for a person @param {Api.Method[]} methods @param {Api.Subscription[]} subscriptions @returns {Need[]} */
 export function needs(waiting, methods, subscriptions) {
 	const braked = Map.groupBy(
 		waiting.filter(each => each.is_held_by_brake),
@@ -24,7 +18,7 @@ export function needs(waiting, methods, subscriptions) {
 	const needs = [
 		...[...braked].map(([segment, operations]) => brake(segment, operations)),
 		...waiting.filter(each => !each.is_held_by_brake).map(stuck),
-		...Object.values(HOSTS).flatMap(hostNeeds),
+		...HOSTS.flatMap(hostNeeds),
 		...methods.flatMap(device),
 		...subscriptions.flatMap(subscription),
 	];
@@ -70,11 +64,9 @@ function stuck(operation) {
 	};
 }
 
-/** @typedef {{ kind: CellKind, told: string, why: string, todo: string, label: string, act: HostAsk }} HostNeed */
-
-/** What hosts need that no operation holds. @type {Record<string, HostNeed>} */
-const HOSTS = {
-	lapsed: {
+/** @type {HostNeed[]} */
+const HOSTS = [
+	{
 		kind: 'lapsed',
 		told: 'FENCED, but its proof has ended',
 		why: 'It has shown a sign of life since its fence, and is silent again. Its evacuate gate is closed.',
@@ -82,7 +74,7 @@ const HOSTS = {
 		label: 'Fence',
 		act: fence,
 	},
-	silent: {
+	{
 		kind: 'silent',
 		told: 'UNREACHABLE, and no fence begins by itself',
 		why: 'Its segment fences only if asked, so its workloads stay where they are.',
@@ -90,7 +82,7 @@ const HOSTS = {
 		label: 'Fence',
 		act: fence,
 	},
-	back: {
+	{
 		kind: 'back',
 		told: 'FENCED, and UP again',
 		why: 'It answers, but gets no workloads while it is FENCED.',
@@ -98,9 +90,9 @@ const HOSTS = {
 		label: 'Rejoin',
 		act: rejoin,
 	},
-};
+];
 
-/** @param {HostNeed} need @returns {Need[]} */
+/** @param {HostNeed} need */
 function hostNeeds(need) {
 	const segments = new Map(site.segments.map(segment => [segment.name, segment]));
 	const hosts = [...site.hosts.values()].filter(host => {

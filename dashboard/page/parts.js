@@ -1,15 +1,14 @@
-/** Small parts that several views have. */
-
 import { why } from './api.js';
 import { html } from './dom.js';
+import { operationPath } from './router.js';
 import { sign } from './shapes.js';
 import { time } from './time.js';
 
-/** A part of a view. @param {Child} title @param {...Child} children */
+/** @param {Child} title @param {...Child} children */
 export const panel = (title, ...children) =>
 	html`<section class="panel"><h2>${title}</h2>${children}</section>`;
 
-/** A row of `lines`. @param {Child} left @param {Child} [right] @param {string | number} [key] */
+/** @param {Child} left @param {Child} [right] @param {string | number} [key] */
 export const line = (left, right, key) =>
 	html`<li data-key=${key}><span>${left}</span><small>${right}</small></li>`;
 
@@ -19,15 +18,15 @@ export const lines = items => items.some(Boolean) && html`<ul class="lines">${it
 /** A part with lines; nothing if there are none. @param {string} title @param {Child[]} items @param {...Child} more */
 export const listed = (title, items, ...more) => items.some(Boolean) && panel(title, lines(items), more);
 
-/** Names and values; those without a value are left out. @param {Record<string, Child>} facts */
-export const facts = facts =>
-	html`<dl>${Object.entries(facts).map(([name, value]) => value && [html`<dt>${name}</dt>`, html`<dd>${value}</dd>`])}</dl>`;
-
 /** @param {string} href @param {...Child} children */
 export const link = (href, ...children) => html`<a href=${href}>${children}</a>`;
 
-/** A link to what has a name. @param {string} place @param {string} name */
+/** @param {string} place @param {string} name */
 export const linkTo = (place, name) => link(`/dashboard/${place}/${encodeURIComponent(name)}`, name);
+
+/** @param {Api.LiveOperation | null | undefined} op */
+export const doing = op =>
+	op && link(operationPath(op.id), sign(op.status, `${op.kind} ${op.status.replace('_', ' ')}`));
 
 /** @param {string | null | undefined} text */
 export const words = text => text && html`<em>${text}</em>`;
@@ -44,12 +43,12 @@ export const proofLine = proof =>
 		time(proof.observed_at, 'ago'),
 	);
 
-/** When a suspension ends. @param {Api.Suspension} suspension */
+/** @param {Api.Suspension} suspension */
 export const ends = ({ until }) => [' ends ', until ? time(until, 'ago') : 'when a person ends it'];
 
 export const loading = () => html`<p class="quiet loading">Loading</p>`;
 
-/** That something could not be read. @param {unknown} error */
+/** @param {unknown} error */
 export function failed(error) {
 	const { status } = /** @type {import('./api.js').Fault} */ (error);
 	const head = status === 403 ? 'Not for your role.' : status === 404 ? 'Not found.' : 'Could not be read.';

@@ -1,12 +1,12 @@
-/** A fence as a drawing: its stages one after another, their tasks beside each other, and the sets that prove it. */
+/** A fence as a drawing: its stages, their tasks, and the sets that prove it. */
 
 import { html } from './dom.js';
-import { words } from './parts.js';
+import { linkTo, words } from './parts.js';
 import { mark, sign } from './shapes.js';
 import { span, time } from './time.js';
 import { capital } from './words.js';
 
-/** What a fence would do now. @param {Api.Explanation} explanation */
+/** @param {Api.Explanation} explanation */
 export function drawFence({ fence: { verdict, plan, begins_with, sufficient_sets, last_fence } }) {
 	const isRefused = verdict.outcome === 'refused';
 	const last =
@@ -20,8 +20,8 @@ export function drawFence({ fence: { verdict, plan, begins_with, sufficient_sets
   </div>`;
 }
 
-/** @param {Api.ResolvedPlan} plan @param {{ kind: string, by: string }[]} first */
-const drawPlan = ({ name, stages }, first) =>
+/** @param {Pick<Api.ResolvedPlan, 'name' | 'stages'>} plan @param {{ kind: string, by: string }[]} first what begins at once */
+export const drawPlan = ({ name, stages }, first) =>
 	html`<ol class="plan" aria-label="Plan ${name}">
     ${stages.map(
 			({ delay_s, tasks }, i) => html`<li>
@@ -49,7 +49,7 @@ function drawMethod({ name, driver, hindrances, last_check: check, last_time: la
 		? [check.state ?? check.outcome.replace('_', ' '), ' ', time(check.checked_at, 'ago')]
 		: 'never asked';
 	const took = last && `, took ${span(last.took_ms)} last time`;
-	return html`<li>${mark(outcome)}<span>${name} <small>${driver}, ${answer}${took}</small>${hindrances.map(words)}</span></li>`;
+	return html`<li>${mark(outcome)}<span>${linkTo('methods', name)}<small>${driver}, ${answer}${took}</small>${hindrances.map(words)}</span></li>`;
 }
 
 /** @param {Api.SetProspect} set */

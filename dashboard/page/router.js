@@ -3,10 +3,7 @@
 /** Tells `go` when the address has changed. */
 export const places = new EventTarget();
 
-/**
- * @param {string} address
- * @param {{ replace?: boolean, quiet?: boolean }} [how] `quiet`: the view that is shown goes on
- */
+/** @param {string} address @param {{ replace?: boolean, quiet?: boolean }} [how] `quiet`: the view that is shown goes on */
 export function go(address, { replace = false, quiet = false } = {}) {
 	if (replace) history.replaceState(null, '', address);
 	else history.pushState(null, '', address);
@@ -24,8 +21,8 @@ document.addEventListener('click', click => {
 	go(href);
 });
 
-/** The address of a host's view. @param {string} name */
+/** @param {string} name */
 export const hostPath = name => `/dashboard/hosts/${encodeURIComponent(name)}`;
 
-/** The address of an operation's view. @param {string} id */
+/** @param {string} id */
 export const operationPath = id => `/dashboard/operations/${encodeURIComponent(id)}`;

@@ -6,6 +6,6 @@ const RANKS = ['reader', 'service', 'operator', 'admin'];
 /** @type {{ current: Api.Session | null }} */
 export const session = { current: null };
 
-/** Whether the role is at least this one. @param {Api.Role} role */
+/** @param {Api.Role} role */
 export const may = role =>
 	session.current !== null && RANKS.indexOf(session.current.role) >= RANKS.indexOf(role);

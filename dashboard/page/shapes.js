@@ -1,8 +1,8 @@
-/** What a host's cell looks like: a shape and a colour of its own for each kind, on the map, in lists and in the legend. */
+/** A shape and a colour of its own for each kind of host and for each word of the API. */
 
 import { html } from './dom.js';
 
-/** By what matters first: an outline in a square of 10, and the list that shows them. @type {Record<CellKind, { label: string, path: string, list: string }>} */
+/** By what matters first: an outline in a square of 10, and the list that shows them. @type {Record<CellKind, Record<'label' | 'path' | 'list', string>>} */
 export const KINDS = {
 	needs: {
 		label: 'needs a person',
@@ -39,11 +39,7 @@ export const KINDS = {
 	up: { label: 'UP', path: 'M2.6 2.6h4.8v4.8H2.6z', list: 'hosts?failure_state=UP&fencing_state=UNFENCED' },
 };
 
-/**
- * @param {{ failure_state: Api.Failure, fencing_state: Api.Fencing, operation?: Api.LiveOperation | null,
- *   marks?: string[], proof_ended?: unknown }} host
- * @returns {CellKind}
- */
+/** @param {Stated} host @returns {CellKind} */
 export function kindOf(host) {
 	const status = host.operation?.status;
 	if (status === 'needs_operator') return 'needs';
@@ -100,6 +96,6 @@ const SIGNS = {
 /** @param {string} word */
 export const mark = word => shape(...(SIGNS[word] ?? [RING, 'quiet']));
 
-/** A state as a shape and a word. @param {string} word @param {Child} [text] what is read, if not the word */
+/** @param {string} word @param {Child} [text] what is read, if not the word */
 export const sign = (word, text = word.replaceAll('_', ' ')) =>
 	html`<span class="sign">${mark(word)}${text}</span>`;

@@ -1,16 +1,13 @@
 /**
- * All hosts, kept up to date by the event stream. What an event says is applied at once; a host of which an event
- * does not say everything is read again, a few at a time; very much at once is one reading of everything.
+ * All hosts, kept up to date by the event stream. A host of which an event does not say everything is read again.
  *
- * Dispatches `fresh` (everything was read), `hosts` (detail: the hosts that changed), `event` (detail: the event)
- * and `state` (the stream is, or is no longer, out of date).
+ * Dispatches `fresh` (everything was read), `hosts` (those that changed), `event` and `state` (of the stream).
  */
 
 import { read } from './api.js';
 import { Stream } from './stream.js';
 import { spaced } from './view.js';
 
-/** More hosts than this are not read one by one. */
 const SINGLY = 12;
 const LOOK_MS = 400;
 const WHOLE_MS = 5000;
@@ -57,7 +54,6 @@ class Site extends EventTarget {
 		this.stream.addEventListener('gone', this.#read);
 	}
 
-	/** Reads everything, and listens from there on. */
 	async read() {
 		/** @type {Api.Overview} */
 		const { sequence, segments } = await read('/overview');
@@ -113,10 +109,7 @@ class Site extends EventTarget {
 	}
 }
 
-/**
- * Applies what the event says; whether that is all there is to know.
- * @param {SiteHost} host @param {Api.Event} event
- */
+/** Applies what the event says; whether that is all there is to know. @param {SiteHost} host @param {Api.Event} event */
 function apply(host, event) {
 	const { type, data } = event;
 	const status = STATUS[type];

@@ -1,9 +1,8 @@
 /**
- * The event stream. It resumes from the last number that it has seen, closes while the tab is hidden (a browser
- * has few connections for one place), and says when it is out of date.
+ * The event stream. It resumes from the last number that it has seen, and closes while the tab is hidden: a browser has
+ * few connections for one place.
  *
- * Dispatches `event` (detail: the event), `state` when `lateSince` has changed, and `gone` when events that were
- * not seen have been removed: what is shown has to be read anew.
+ * Dispatches `event`, `state` when `lateSince` has changed, and `gone` when events that were not seen have been removed.
  */
 
 import { refused } from './api.js';
@@ -14,7 +13,6 @@ const SILENCE_MS = 40_000;
 const PAUSES_MS = [500, 1000, 2000, 5000, 10_000];
 
 export class Stream extends EventTarget {
-	/** The number of the last event that was seen. */
 	last = 0;
 	/** Since when the stream has been broken; null while it is not. @type {number | null} */
 	lateSince = null;

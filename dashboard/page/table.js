@@ -1,67 +1,57 @@
-/**
- * A list of the API with its filters in the address bar, so that a link shows what its sender saw. Pages follow the
- * API's `links`. It is read again when an event says that it may have changed. Rows become blocks on a phone.
- */
+/** A list of the API with its filters in the address bar, so that a link shows what its sender saw. */
 
 import { isAborted, read } from './api.js';
 import { html, morph } from './dom.js';
-import { buttons, failed, link, loading } from './parts.js';
+import { buttons, failed, link, linkTo, loading } from './parts.js';
 import { go } from './router.js';
 import { site } from './site.js';
+import { label, value } from './value.js';
 import { spaced, View } from './view.js';
-import { count } from './words.js';
+import { capital } from './words.js';
 
-/** Between two readings that events bring about. */
 const AGAIN_MS = 3000;
+/** Not all changes are events. */
+const IDLE_MS = 10_000;
 
 class ListView extends View {
 	list = /** @type {List<any>} */ ({});
 	/** @type {unknown[] | null} */
 	#rows = null;
-	/** The marker of the next page. @type {string | null} */
+	/** What the list has in `of`, and its own answer. @type {any[] | null} */
+	#of = null;
+	/** @type {Record<string, string | null> | null} */
 	#next = null;
 	/** @type {unknown} */
 	#error = null;
 	/** @type {Set<string>} */
 	#selected = new Set();
-	/** @type {Map<string, [string, string][]>} */
-	#choices = new Map();
 	#reading = new AbortController();
 	#again = spaced(AGAIN_MS, () => this.#read());
 
 	start() {
 		this.#draw();
 		this.#read();
-		this.#loadChoices();
-		this.on(site, 'event', ({ detail }) => this.list.moves?.(detail) && this.#again());
+		this.on(site, 'event', this.#again);
 		this.on(site, 'fresh', this.#again);
+		this.every(IDLE_MS, this.#again);
 	}
-
-	#loadChoices() {
-		for (const { name, choices } of this.list.filters ?? [])
-			if (typeof choices === 'function')
-				this.attempt(async () => {
-					this.#choices.set(name, await choices());
-					this.#draw();
-				});
-	}
-
-	/** A part of it that fails does not take the list away. */
-	fail() {}
 
 	async #read() {
 		this.#reading.abort();
 		if (this.gone.signal.aborted) return;
 		this.#reading = new AbortController();
-		const { path, rows } = this.list;
-		const query = location.search.slice(1);
-		const whole = query ? `${path}${path.includes('?') ? '&' : '?'}${query}` : path;
+		const { path, of = [] } = this.list;
+		const { signal } = this.#reading;
+		const [base, own] = path.split('?');
+		const query = new URLSearchParams(location.search);
+		for (const [name, value] of new URLSearchParams(own)) if (!query.has(name)) query.set(name, value);
 		try {
-			const body = await read(whole, this.#reading.signal);
-			this.#rows = body[rows];
+			const [body, ...it] = await Promise.all([`${base}?${query}`, ...of].map(each => read(each, signal)));
+			this.#rows = body[rowsOf(this.list)] ?? [];
 			const next = body.links?.find((/** @type {Api.Link} */ { rel }) => rel === 'next');
-			this.#next = next ? new URL(next.href, location.origin).searchParams.get('marker') : null;
-			this.#error = null;
+			const to = next && new URL(next.href, location.origin).searchParams;
+			this.#next = to && { marker: to.get('marker'), after: to.get('after') };
+			[this.#of, this.#error] = [[...it, body], null];
 		} catch (error) {
 			if (isAborted(error)) return;
 			this.#error = error;
@@ -87,31 +77,33 @@ class ListView extends View {
 	}
 
 	#draw() {
-		const { title, tools, about, filters } = this.list;
+		const { about, filters = [], head, columns } = this.list;
 		morph(
 			this,
-			html`<header class="head"><h1 tabindex="-1">${title}</h1>${tools?.(this.#again)}</header>`,
-			about,
-			filters && this.#form(filters),
+			html`<header class="head"><h1 tabindex="-1">${titleOf(this.list)}</h1></header>`,
+			this.#of && about?.(this.#of, () => this.#read()),
+			head && html`<h2>${head}</h2>`,
+			filters.length > 0 && this.#form(filters),
 			this.#selection(),
-			this.#error ? failed(this.#error) : this.#table(),
+			this.#error ? failed(this.#error) : (columns.length > 0 || !this.#rows) && this.#table(),
 			this.#pages(),
 		);
 	}
 
-	/** @param {Filter[]} filters */
+	/** @param {string[]} filters */
 	#form(filters) {
 		const query = new URLSearchParams(location.search);
 		const change = (/** @type {Event} */ { target }) => {
 			const { name, value } = /** @type {HTMLInputElement} */ (target);
 			this.#show({ [name]: value.trim() });
 		};
-		const clear = () => this.#show(Object.fromEntries(filters.map(({ name }) => [name, null])));
+		const all = filters.map(filter => filter.split('='));
+		const clear = () => this.#show(Object.fromEntries(all.map(([name]) => [name, null])));
 		const stay = (/** @type {Event} */ event) => event.preventDefault();
-		const isFiltered = filters.some(({ name }) => query.has(name));
-		const inputs = filters.map(
-			filter =>
-				html`<label data-key=${filter.name}>${filter.label}${this.#input(filter, query.get(filter.name) ?? '')}</label>`,
+		const isFiltered = all.some(([name = '']) => query.has(name));
+		const inputs = all.map(
+			([name = '', choices]) =>
+				html`<label data-key=${name}>${label(name)}${input(name, choices, query.get(name) ?? '')}</label>`,
 		);
 		const isOpen = isFiltered || innerWidth > 720;
 		return html`<details open=${isOpen}><summary>Filters</summary>
@@ -121,53 +113,47 @@ class ListView extends View {
     </details>`;
 	}
 
-	/** @param {Filter} filter @param {string} value */
-	#input({ name, kind = 'text', choices = [], hint }, value) {
-		if (kind !== 'choice') {
-			const example = hint ?? (kind === 'time' && 'gte:2026-01-31T00:00:00Z');
-			return html`<input name=${name} .value=${value} placeholder=${example} autocomplete="off" spellcheck="false">`;
-		}
-		const known = Array.isArray(choices) ? choices : (this.#choices.get(name) ?? []);
-		// A link may hold what no choice is, such as in:a,b.
-		const all = value && !known.some(([each]) => each === value) ? [...known, [value, value]] : known;
-		const options = all.map(
-			([each, text]) => html`<option value=${each} selected=${each === value}>${text}</option>`,
-		);
-		return html`<select name=${name} .value=${value}><option value="">any</option>${options}</select>`;
-	}
-
-	/** What may be done about the rows that are selected. */
 	#selection() {
-		const { actions, key, one = 'row' } = this.list;
-		const rows = (this.#rows ?? []).filter(row => this.#selected.has(key(row)));
+		const { actions } = this.list;
+		const rows = (this.#rows ?? []).filter(row => this.#selected.has(keyOf(row)));
 		if (!actions || rows.length === 0) return null;
 		const done = () => {
 			this.#selected.clear();
 			this.#read();
 		};
-		return html`<div class="selection" data-key="selection"><b>${count(rows.length, one)} selected</b>${buttons(actions(rows, done))}</div>`;
+		return html`<div class="selection" data-key="selection"><b>${rows.length} selected</b>${buttons(actions(rows, done))}</div>`;
 	}
 
 	#table() {
-		const { columns, key, empty, title, actions } = this.list;
+		const { head, actions } = this.list;
+		const columns = this.list.columns.map(column => this.#column(column));
+		const what = head ?? titleOf(this.list);
 		const rows = this.#rows;
 		if (!rows) return loading();
 		if (rows.length === 0)
-			return html`<p class="empty">${location.search ? 'Nothing matches these filters.' : empty}</p>`;
-		const canSelect = (actions?.([], () => undefined).length ?? 0) > 0;
+			return html`<p class="empty">${location.search ? 'Nothing matches these filters.' : `No ${what.toLowerCase()} yet.`}</p>`;
+		const canSelect = !!actions?.([], () => undefined).length;
 		const cells = (/** @type {unknown} */ row) =>
 			columns.map(
 				({ head, cell, isWide }) =>
-					html`<td role="cell" class=${isWide && 'wide'} data-head=${head}>${cell(row)}</td>`,
+					html`<td role="cell" class=${isWide && 'wide'} data-head=${head}><div>${cell(row, this.#of ?? [])}</div></td>`,
 			);
-		return html`<table role="table" aria-label=${title}>
+		return html`<table role="table" aria-label=${what}>
       <thead role="rowgroup">
         <tr role="row">${canSelect && html`<th class="pick" role="columnheader">${this.#all(rows)}</th>`}${columns.map(each => this.#head(each))}</tr>
       </thead>
       <tbody role="rowgroup">
-        ${rows.map(row => html`<tr role="row" data-key=${key(row)}>${canSelect && this.#tick(key(row), row)}${cells(row)}</tr>`)}
+        ${rows.map(row => html`<tr role="row" data-key=${keyOf(row)}>${canSelect && this.#tick(keyOf(row), row)}${cells(row)}</tr>`)}
       </tbody>
     </table>`;
+	}
+
+	/** @param {string | Column<unknown>} column @returns {Column<any>} */
+	#column(column) {
+		if (typeof column !== 'string') return column;
+		const cell = (/** @type {Record<string, unknown>} */ row) =>
+			column === 'name' ? linkTo(rowsOf(this.list), String(row.name)) : value(column, row[column]);
+		return { head: label(column), cell, isWide: column === 'detail' };
 	}
 
 	/** @param {Column<unknown>} column */
@@ -182,9 +168,9 @@ class ListView extends View {
 
 	/** @param {unknown[]} rows */
 	#all(rows) {
-		const isAll = rows.every(row => this.#selected.has(this.list.key(row)));
+		const isAll = rows.every(row => this.#selected.has(keyOf(row)));
 		const turn = () => {
-			this.#selected = new Set(isAll ? [] : rows.map(this.list.key));
+			this.#selected = new Set(isAll ? [] : rows.map(keyOf));
 			this.#draw();
 		};
 		return html`<input type="checkbox" aria-label="Select all of this page" .checked=${isAll} @change=${turn}>`;
@@ -203,11 +189,53 @@ class ListView extends View {
 	#pages() {
 		const isFirst = !new URLSearchParams(location.search).has('marker');
 		if (isFirst && !this.#next) return null;
-		const next = this.#next && link(this.#address({ marker: this.#next }), 'Next page');
+		const next = this.#next && link(this.#address(this.#next), 'Next page');
 		return html`<nav class="pages" aria-label="Pages">${!isFirst && link(this.#address({}), 'First page')}${next}</nav>`;
 	}
 }
 customElements.define('rf-list', ListView);
 
-/** A view of this list. @template Row @param {List<Row>} list */
-export const listView = list => html`<rf-list .list=${list}></rf-list>`;
+/** @type {Record<string, string>} */
+const HINTS = {
+	name: 'in:sim-1,sim-2',
+	action: 'operation.',
+	created_at: 'gte:2026-01-31T00:00:00Z',
+	since: '2026-01-31T00:00:00Z',
+};
+
+/** @param {string} name @param {string | undefined} choices @param {string} value */
+function input(name, choices, value) {
+	if (choices === undefined)
+		return html`<input name=${name} .value=${value} placeholder=${HINTS[name]} autocomplete="off" spellcheck="false">`;
+	const known = choices ? choices.split(',') : site.segments.map(each => each.name);
+	// A link may hold what no choice is, such as in:a,b.
+	const all = value && !known.includes(value) ? [...known, value] : known;
+	const options = all.map(
+		each => html`<option value=${each} selected=${each === value}>${each.replaceAll('_', ' ')}</option>`,
+	);
+	return html`<select name=${name} .value=${value}><option value="">any</option>${options}</select>`;
+}
+
+/** @param {List<any>} list */
+const rowsOf = ({ path }) => path.replace(/.*\/|\?.*/g, '');
+
+/** @param {List<any>} list */
+const titleOf = list => list.title ?? capital(rowsOf(list));
+
+/** @param {any} row */
+const keyOf = row => String(row.id);
+
+/** @param {List<any>} list */
+const listView = list => html`<rf-list .list=${list}></rf-list>`;
+
+/** @param {List<any>} list @param {(path: string, name: string) => List<any>} [one] @returns {Place} */
+export const placeOf = (list, one) => ({
+	title: titleOf(list),
+	list: () => listView(list),
+	one:
+		one &&
+		(name => {
+			const title = `${capital(rowsOf(list).slice(0, -1))} ${name}`;
+			return listView({ ...one(`/${rowsOf(list)}/${encodeURIComponent(name)}`, name), title });
+		}),
+});

@@ -1,7 +1,4 @@
-/**
- * Times: `<rf-time at="...">` shows one as the reader wants it (local or UTC), with `ago` how long ago it was, and
- * with `run` how long something has taken until now. One timer moves all of them. The clock is the server's.
- */
+/** Times: `<rf-time at as>` shows one in local time or UTC, or its age (`ago`, `run`). The clock is the server's. */
 
 import { html } from './dom.js';
 
@@ -9,17 +6,15 @@ const CHOICE = 'ringfence.clock';
 /** Milliseconds by which the server's clock is ahead of this machine's. */
 let ahead = 0;
 
-/** Now, by the server's clock. */
 export const now = () => Date.now() + ahead;
 
-/** Takes down what time a fresh answer was given. @param {string | null} date the header */
+/** @param {string | null} date the header */
 export function heard(date) {
 	const off = Date.parse(date ?? '') - Date.now();
 	// The header counts whole seconds: less than two are no difference between clocks.
 	if (!Number.isNaN(off)) ahead = Math.abs(off) < 2000 ? 0 : off;
 }
 
-/** Whether times are shown in UTC. */
 export const isUtc = () => localStorage.getItem(CHOICE) === 'utc';
 
 /** @param {boolean} utc */
@@ -28,10 +23,7 @@ export function showUtc(utc) {
 	for (const each of shown) each.draw();
 }
 
-/**
- * `2026-11-29 03:12:05`, in UTC with a `Z`.
- * @param {string | number} at
- */
+/** `2026-11-29 03:12:05`, in UTC with a `Z`. @param {string | number} at */
 export function clock(at) {
 	const t = new Date(at);
 	if (isUtc()) return `${t.toISOString().slice(0, 19).replace('T', ' ')}Z`;
@@ -39,10 +31,7 @@ export function clock(at) {
 	return local.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/**
- * `8.4 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`.
- * @param {number} ms
- */
+/** `8.4 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. @param {number} ms */
 export function span(ms) {
 	const s = Math.max(0, ms) / 1000;
 	const two = (/** @type {number} */ n) => String(Math.floor(n)).padStart(2, '0');
@@ -102,9 +91,5 @@ setInterval(() => {
 	if (!document.hidden) for (const each of shown) if (each.hasAttribute('as')) each.draw();
 }, 1000);
 
-/**
- * A time; `-` where there is none.
- * @param {string | null | undefined} at
- * @param {'ago' | 'run'} [as]
- */
+/** A time; `-` where there is none. @param {string | null | undefined} at @param {'ago' | 'run'} [as] */
 export const time = (at, as) => (at ? html`<rf-time at=${at} as=${as}></rf-time>` : '-');

@@ -1,6 +1,5 @@
 /**
- * An operation as a picture: stages, tasks and attempts over time. A thin line is what we took until a worker had it,
- * a thick bar is what the device took, a diamond is the moment of the observation. Beside it are every attempt's words.
+ * An operation over time. A thin line is the waiting for a worker, a thick bar the device, a diamond the observation.
  */
 
 import { html } from './dom.js';
@@ -9,7 +8,7 @@ import { sign } from './shapes.js';
 import { clock, now, span } from './time.js';
 import { timing } from './words.js';
 
-/** What the picture spans. @typedef {{ from: number, to: number }} Window */
+/** @typedef {{ from: number, to: number }} Window */
 
 /** @param {string} at */
 const hour = at => clock(at).slice(11);
@@ -34,19 +33,18 @@ export function drawOperation(operation) {
   </div>`;
 }
 
-const PARTS = /** @type {const} */ (['devices', 'waits', 'rest']);
-const PART_NAMES = {
-	devices: 'devices',
-	waits: 'waiting for a worker',
-	rest: 'delays and settling',
-};
+const PARTS = /** @type {const} */ ([
+	['devices', 'devices'],
+	['waits', 'waiting for a worker'],
+	['rest', 'delays and settling'],
+]);
 
-/** Where the time went. @param {Api.Operation} operation */
+/** @param {Api.Operation} operation */
 export function drawTiming(operation) {
 	const took = timing(operation, now());
 	const whole = span(took.whole);
 	const parts = PARTS.map(
-		part => html`<span class=${part}><i></i>${PART_NAMES[part]} ${span(took[part])}</span>`,
+		([part, name]) => html`<span class=${part}><i></i>${name} ${span(took[part])}</span>`,
 	);
 	return html`<p class="timing"><b>${operation.finished_at ? `Took ${whole}` : `${whole} so far`}</b>${parts}</p>`;
 }

@@ -5,7 +5,6 @@ import { morph } from './dom.js';
 import { failed } from './parts.js';
 
 export class View extends HTMLElement {
-	/** Aborted when the view is gone. */
 	gone = new AbortController();
 
 	connectedCallback() {
@@ -17,7 +16,6 @@ export class View extends HTMLElement {
 		this.gone.abort();
 	}
 
-	/** Begins to show. */
 	start() {}
 
 	/** @param {EventTarget} target @param {string} type @param {(event: CustomEvent) => void} listener */
@@ -26,13 +24,13 @@ export class View extends HTMLElement {
 		target.addEventListener(type, event => listener(/** @type {CustomEvent} */ (event)), { signal });
 	}
 
-	/** Only while the tab is shown. @param {number} ms @param {() => void} act */
+	/** @param {number} ms @param {() => void} act */
 	every(ms, act) {
 		const timer = setInterval(() => document.hidden || act(), ms);
 		this.gone.signal.addEventListener('abort', () => clearInterval(timer));
 	}
 
-	/** Runs a reading; shows why it failed. @param {() => Promise<void>} read */
+	/** @param {() => Promise<void>} read */
 	async attempt(read) {
 		try {
 			if (!this.gone.signal.aborted) await read();
@@ -43,7 +41,7 @@ export class View extends HTMLElement {
 
 	/** @param {unknown} error */
 	fail(error) {
-		morph(this, failed(error));
+		morph(this, this.querySelector('.head'), failed(error));
 	}
 }
 

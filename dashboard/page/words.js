@@ -1,9 +1,6 @@
-/** What the page says: of events, of operations, and what to do. */
+/** What the page says of events and operations. */
 
 import { span } from './time.js';
-
-/** @type {Record<string, string>} */
-const KIND = { fence: 'fence', rejoin: 'rejoin', evacuation: 'evacuation' };
 
 /** @param {number} n @param {string} one @param {string} [more] */
 export const count = (n, one, more = `${one}s`) => `${n.toLocaleString('en')} ${n === 1 ? one : more}`;
@@ -18,7 +15,7 @@ export function names(names, most = 3) {
 }
 
 /** @type {Record<string, (data: Record<string, any>) => string>} */
-const EVENTS = {
+export const EVENTS = {
 	'host.created': () => 'was added',
 	'host.updated': () => 'was changed',
 	'host.deleted': () => 'was removed',
@@ -35,24 +32,27 @@ const EVENTS = {
 	'host.alarm_began': d => `alarm: ${d.problem} ${d.times ?? ''} times`,
 	'host.alarm_ended': d => `alarm is over: ${d.problem}`,
 	'host.left_off': () => 'stays off: a workload could not be moved',
-	'operation.started': d => `${KIND[d.kind]} began: ${d.reason}`,
+	'operation.started': d => `${d.kind} began: ${d.reason}`,
 	'operation.held': () => 'fence is held',
 	'operation.released': () => 'goes on',
 	'operation.proof': d => `proof: ${d.proof?.kind} by ${d.proof?.source}`,
-	'operation.needs_operator': d => `${KIND[d.kind]} needs a person: ${d.detail}`,
+	'operation.needs_operator': d => `${d.kind} needs a person: ${d.detail}`,
 	'operation.restarted': () => 'starts again',
-	'operation.succeeded': d => `${KIND[d.kind] ?? 'operation'} succeeded`,
-	'operation.cancelled': d => `${KIND[d.kind] ?? 'operation'} was cancelled: ${d.detail ?? d.reason ?? ''}`,
+	'operation.succeeded': d => `${d.kind ?? 'operation'} succeeded`,
+	'operation.cancelled': d => `${d.kind ?? 'operation'} was cancelled: ${d.detail ?? d.reason ?? ''}`,
+	'workload.moving': d => `${d.workload?.name} is being started elsewhere`,
+	'workload.moved': d => `${d.workload?.name} was moved`,
+	'workload.not_moved': d => `${d.workload?.name} could not be moved: ${d.detail}`,
 	'subscription.disabled': d => `subscription ${d.subscription} was disabled: ${d.reason}`,
 };
 
 /** @param {{ kind: string }[] | undefined} proofs */
 const proven = proofs => (proofs ?? []).map(proof => proof.kind).join(', ') || 'its proofs';
 
-/** What an event says of its host. @param {Api.Event} event */
+/** @param {Api.Event} event */
 export const told = event => EVENTS[event.type]?.(event.data ?? {}) ?? event.type;
 
-/** What to do about an operation that waits for a person. @param {Api.Operation} operation */
+/** @param {Api.Operation} operation */
 export function todo(operation) {
 	if (operation.restart_at) return 'It starts again by itself. Mend what failed, or retry it now.';
 	if (operation.is_held_by_brake)
@@ -64,14 +64,14 @@ export function todo(operation) {
 	return 'The workloads that are named could not be moved. Mend what failed and retry, or move them by hand and cancel.';
 }
 
-/** How far it is: tasks that are over, and all. @param {Api.Operation} operation */
+/** @param {Api.Operation} operation */
 export function progress(operation) {
 	const tasks = operation.stages.flatMap(stage => stage.tasks);
 	const done = tasks.filter(task => !['pending', 'running'].includes(task.status)).length;
 	return { done, all: tasks.length };
 }
 
-/** Where the time went, in milliseconds; the waiting for a person at the end is left out. @param {Api.Operation} operation @param {number} now */
+/** In milliseconds, without the waiting for a person at the end. @param {Api.Operation} operation @param {number} now */
 export function timing({ status, created_at, updated_at, finished_at, stages }, now) {
 	const from = Date.parse(created_at);
 	const to = status === 'running' ? now : Date.parse(finished_at ?? updated_at);
@@ -83,7 +83,7 @@ export function timing({ status, created_at, updated_at, finished_at, stages }, 
 	return { from, to, whole, devices, waits, rest: Math.max(0, whole - devices - waits) };
 }
 
-/** How long at least one of these went on. @param {[from: number, to: number][]} spans */
+/** @param {[from: number, to: number][]} spans */
 function union(spans) {
 	let [sum, end] = [0, 0];
 	for (const [from, to] of spans.sort(([a], [b]) => a - b)) {

@@ -5,7 +5,7 @@ import { toast } from '../dialog.js';
 import { html } from '../dom.js';
 import { line, lines, linkTo, panel } from '../parts.js';
 
-/** What it is, and what the world has to make of it. @type {Record<string, string>} */
+/** @type {Record<string, string>} */
 const CONDITIONS = { running: 'runs', hung: 'hangs', crashed: 'crashed' };
 /** @type {Record<string, string>} */
 const FAULTS = {

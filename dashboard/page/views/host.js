@@ -1,12 +1,12 @@
-/** One host: what was seen and what is proven, its gates, its operations as a picture, its plan, its history. */
+/** One host: its states, gates, proofs, operations, plan and history. */
 
 import { hostActions } from '../act.js';
 import { read, readIfAny } from '../api.js';
 import { html, morph } from '../dom.js';
 import {
 	buttons,
+	doing,
 	ends,
-	facts,
 	line,
 	lines,
 	link,
@@ -24,6 +24,7 @@ import { sign } from '../shapes.js';
 import { site } from '../site.js';
 import { span, time } from '../time.js';
 import { drawOperation, drawTiming } from '../timeline.js';
+import { fields } from '../value.js';
 import { spaced, View } from '../view.js';
 import { told } from '../words.js';
 
@@ -88,19 +89,17 @@ customElements.define('rf-host', HostView);
 
 /** @param {Api.Host} host */
 function head({ name, failure_state, fencing_state, generation, segment, operation }) {
-	const doing =
-		operation && sign(operation.status, `${operation.kind} ${operation.status.replace('_', ' ')}`);
 	return html`<header class="head">
     <h1 tabindex="-1">${name}</h1>
     <p class="states">${sign(failure_state)}${sign(fencing_state)}<span>generation ${generation}</span>
-      <span>segment ${linkTo('segments', segment)}</span>${operation && link(operationPath(operation.id), doing)}</p>
+      <span>segment ${linkTo('segments', segment)}</span>${doing(operation)}</p>
   </header>`;
 }
 
 /** @param {Child} what @param {...Child} more */
 const warning = (what, ...more) => html`<p class="warn"><b>${what}</b> ${more}</p>`;
 
-/** What it waits for, and what stands in the way. @param {Api.Explanation} explanation */
+/** @param {Api.Explanation} explanation */
 function situation({ host, waits_for, seen, left_at }) {
 	const { operation, proof_ended, suspension, quarantined_at, alarms = [], kdump, failure_since } = host;
 	return [
@@ -130,21 +129,19 @@ function situation({ host, waits_for, seen, left_at }) {
 	];
 }
 
+/** @param {string} name @param {string} question @param {Api.Gate} gate */
+function gate(name, question, { allowed, reason }) {
+	const state = allowed ? 'open' : 'closed';
+	return line([sign(state, `${name} gate ${state}`), html` <small>${question}</small>`, words(reason)]);
+}
+
 /** @param {Api.Explanation} explanation */
 function gates({ gates: { schedule, evacuate } }) {
-	const row = (
-		/** @type {string} */ name,
-		/** @type {string} */ question,
-		/** @type {Api.Gate} */ { allowed, reason },
-	) => {
-		const state = allowed ? 'open' : 'closed';
-		return line([sign(state, `${name} gate ${state}`), html` <small>${question}</small>`, words(reason)]);
-	};
 	return panel(
 		'Gates',
 		lines([
-			row('schedule', 'May workloads be scheduled here?', schedule),
-			row('evacuate', 'May its workloads be started elsewhere?', evacuate),
+			gate('schedule', 'May workloads be scheduled here?', schedule),
+			gate('evacuate', 'May its workloads be started elsewhere?', evacuate),
 		]),
 	);
 }
@@ -190,23 +187,8 @@ function proofs({ fenced_at, proofs, applied_fencing }) {
 }
 
 /** @param {Api.Host} host */
-function about({ backend, cloud, type, zone, known_as, boot_id, labels, id }) {
-	const all = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-	const where = [backend, cloud].filter(Boolean).join(':');
-	const code = html`<code>${id}</code>`;
-	return panel(
-		'About',
-		facts({
-			Backend: where,
-			Type: type,
-			Zone: zone,
-			'Known as': known_as,
-			Boot: boot_id,
-			Labels: all.join(', '),
-			Id: code,
-		}),
-	);
-}
+const about = ({ backend, cloud, type, zone, known_as, boot_id, labels, id }) =>
+	panel('About', fields({ backend, cloud, type, zone, known_as, boot_id, labels, id }));
 
 /** @param {Api.Operation} operation @param {number} i */
 function timeline(operation, i) {
@@ -220,7 +202,7 @@ function timeline(operation, i) {
   </details>`;
 }
 
-/** What would hold a fence that begins by itself. @param {Api.Explanation} explanation */
+/** @param {Api.Explanation} explanation */
 function automatic({ fence: { storm_brake: brake, safeguards } }) {
 	const told = !brake.is_automatic
 		? 'Its segment fences only if asked.'

@@ -1,13 +1,14 @@
-/** One operation, live: what it waits for, its stages and attempts over time, its proofs, and what it moved. */
+/** One operation, live. */
 
 import { operationActions } from '../act.js';
 import { read } from '../api.js';
 import { html, morph } from '../dom.js';
-import { buttons, facts, line, lines, linkTo, listed, loading, panel, proofLine, words } from '../parts.js';
+import { buttons, line, lines, linkTo, listed, loading, panel, proofLine, words } from '../parts.js';
 import { sign } from '../shapes.js';
 import { site } from '../site.js';
 import { time } from '../time.js';
 import { drawOperation, drawTiming } from '../timeline.js';
+import { fields } from '../value.js';
 import { spaced, View } from '../view.js';
 import { capital, count, progress, todo } from '../words.js';
 
@@ -90,18 +91,8 @@ function drawMoves(moves) {
 }
 
 /** @param {Api.Operation} operation */
-const about = ({ id, reason, requested_by, plan, created_at, finished_at }) =>
-	panel(
-		'About',
-		facts({
-			Reason: reason,
-			'Asked for by': requested_by,
-			Plan: plan && linkTo('plans', plan),
-			Began: [time(created_at), ', ', time(created_at, 'ago')],
-			Over: finished_at && time(finished_at),
-			Id: html`<code>${id}</code>`,
-		}),
-	);
+const about = ({ reason, requested_by, plan, created_at, finished_at, id }) =>
+	panel('About', fields({ reason, requested_by, plan, created_at, finished_at, id }));
 
 /** @param {string} id */
 export const operationView = id => html`<rf-operation .name=${id}></rf-operation>`;

@@ -20,19 +20,19 @@ import { site } from '../site.js';
 import { time } from '../time.js';
 import { spaced, View } from '../view.js';
 import { count, progress, told } from '../words.js';
+import { delivers, health } from './configured.js';
 import { demoPanel } from './demo.js';
 
 /** Between two readings that events bring about; while something runs; and while nothing does. */
 const AGAIN_MS = 1500;
 const RUNNING_MS = 3000;
 const IDLE_MS = 30_000;
-/** So much is read, and so much is shown before the rest is a link. */
 const READ = 100;
 const FIRST = 12;
 const EVENTS = 8;
 
 class Overview extends View {
-	/** @type {{ running: Api.Operation[], held: Api.Operation[], waiting: Api.Operation[] }} */
+	/** @type {Record<'running' | 'held' | 'waiting', Api.Operation[]>} */
 	#operations = { running: [], held: [], waiting: [] };
 	/** @type {Api.Method[]} */
 	#methods = [];
@@ -200,31 +200,14 @@ class Overview extends View {
 		const rows = this.#methods
 			.toSorted((a, b) => (b.checks?.failing ?? 0) - (a.checks?.failing ?? 0))
 			.slice(0, FIRST)
-			.map(({ name, driver, checks: c }) => {
-				const told = c && [
-					`${c.failing > 0 ? `${c.failing} of ${c.targets} not` : `${c.answered} of ${c.targets}`} good, `,
-					time(c.last_checked_at, 'ago'),
-				];
-				return line(
-					[sign(c?.outcome ?? 'none', ''), linkTo('methods', name), html`<small>${driver}</small>`],
-					told ?? 'never asked',
-					name,
-				);
-			});
+			.map(each => line(linkTo('methods', each.name), health(each), each.name));
 		return listed('Devices', rows, link('/dashboard/methods', 'All methods'));
 	}
 
 	#deliveries() {
-		const rows = this.#subscriptions.slice(0, FIRST).map(({ name, enabled, disabled_reason, retrying }) => {
-			const [state, told] = disabled_reason
-				? ['failed', disabled_reason]
-				: retrying > 0
-					? ['unknown', `${retrying} not delivered yet`]
-					: enabled
-						? ['confirmed', 'all delivered']
-						: ['skipped', 'turned off'];
-			return line([sign(state, ''), linkTo('subscriptions', name)], told, name);
-		});
+		const rows = this.#subscriptions
+			.slice(0, FIRST)
+			.map(each => line(linkTo('subscriptions', each.name), delivers(each), each.name));
 		return listed('Subscriptions', rows, link('/dashboard/subscriptions', 'All subscriptions'));
 	}
 
@@ -289,13 +272,10 @@ function heldOne(operation) {
 const drawServices = ({ engines, workers }) =>
 	listed('Services', [
 		...engines.map(({ name, seen_at }) => line(`engine ${name}`, ['seen ', time(seen_at, 'ago')], name)),
-		...workers.map(({ zone, resource, workers: n, queued }) => {
+		...workers.flatMap(({ zone, resource, workers: n, queued }) => {
 			const what = `zone ${zone}, ${resource}`;
-			return line(
-				sign(n > 0 ? 'confirmed' : 'failed', what),
-				`${count(n, 'worker')}, ${queued} waiting`,
-				what,
-			);
+			const told = n !== null && `${count(n, 'worker')}, ${queued} waiting`;
+			return told ? line(sign(n ? 'confirmed' : 'failed', what), told, what) : [];
 		}),
 	]);
 

@@ -14,9 +14,7 @@ export async function signIn(body) {
 const WAYS = { keystone: 'Keystone', token: 'Token' };
 
 class SignIn extends View {
-	/** Called when a session has begun. */
 	done = () => {};
-	/** Why a session has to begin. */
 	said = '';
 	/** @type {string[]} */
 	#ways = [];

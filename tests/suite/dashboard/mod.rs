@@ -1,5 +1,6 @@
 //! The operator's page: its files, and what a person does with it in a real browser.
 
+mod demonstration;
 mod form;
 mod keys;
 mod look;
