@@ -239,7 +239,7 @@ function askOperations(what, verb, about, operations, after) {
 	});
 }
 
-/** Whether it has not begun to act. @param {{ status: string, is_held_by_brake?: boolean }} operation */
+/** @param {{ status: string, is_held_by_brake?: boolean }} operation */
 const isHeld = operation => operation.status === 'held' || operation.is_held_by_brake === true;
 
 /** @type {OperationAsk} */

@@ -9,7 +9,7 @@ import { count, names, todo } from './words.js';
 
 const SINGLY = 3;
 
-/** @param {Api.Operation[]} waiting operations that wait for a person @param {Api.Method[]} methods @param {Api.Subscription[]} subscriptions @returns {Need[]} */
+/** @param {Api.Operation[]} waiting @param {Api.Method[]} methods @param {Api.Subscription[]} subscriptions @returns {Need[]} */
 export function needs(waiting, methods, subscriptions) {
 	const braked = Map.groupBy(
 		waiting.filter(each => each.is_held_by_brake),

@@ -1,6 +1,5 @@
 /**
- * The event stream. It resumes from the last number that it has seen, and closes while the tab is hidden: a browser has
- * few connections for one place.
+ * The event stream. It resumes from the last number that it has seen and closes while the tab is hidden.
  *
  * Dispatches `event`, `state` when `lateSince` has changed, and `gone` when events that were not seen have been removed.
  */

@@ -18,6 +18,8 @@ const PLACES = {
 	queries: 'methods',
 	subscription: 'subscriptions',
 };
+/** Where none is named, all are meant. */
+const ALL = ['types', 'segments', 'hosts'];
 const UNITS = { _s: ' s', _ms: ' ms', _percent: ' %' };
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
@@ -25,7 +27,7 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 export function value(name, it) {
 	if (it == null || it === '') return '-';
 	if (typeof it === 'boolean') return it ? 'yes' : 'no';
-	if (typeof it === 'object' && Object.keys(it).length === 0) return '-';
+	if (typeof it === 'object' && Object.keys(it).length === 0) return ALL.includes(name) ? 'all' : '-';
 	if (Array.isArray(it))
 		return it.map((each, i) => [i > 0 && typeof each !== 'object' && ', ', value(name, each)]);
 	if (typeof it === 'object') return particulars(it);

@@ -72,6 +72,13 @@ impl Picture {
         sums.map(|sum| u8::try_from(sum / (SHRINK * SHRINK)).unwrap())
     }
 
+    /// Its uppermost rows.
+    pub fn top(mut self, rows: usize) -> Self {
+        self.height = self.height.min(rows);
+        self.pixels.truncate(self.width * self.height);
+        self
+    }
+
     /// The differing pixels in a thousand. A place that only one of the pictures has differs.
     pub fn difference(&self, other: &Self) -> usize {
         let (width, height) = (self.width.max(other.width), self.height.max(other.height));

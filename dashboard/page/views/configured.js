@@ -175,13 +175,7 @@ const segment = (path, name) => ({
 /** @type {List<Api.Subscription>} */
 const subscriptions = {
 	path: '/subscriptions',
-	columns: [
-		'name',
-		{ head: 'State', cell: delivers },
-		'url',
-		'format',
-		{ head: 'Events', cell: ({ types }) => types.join(', ') || 'all' },
-	],
+	columns: ['name', { head: 'State', cell: delivers }, 'url', 'format', 'types'],
 };
 
 /** @param {Api.Subscription} subscription */
@@ -213,9 +207,8 @@ const deliver = (verb, path, targets, after) =>
 const subscription = path => ({
 	of: [path],
 	about: ([it], again) => {
-		const { description, url, format, types, segments, hosts, after } = it;
 		const test = /** @type {Api.Delivery} */ ({ event_type: 'test' });
-		const [type, segment, host] = [types, segments, hosts].map(some => (some.length > 0 ? some : 'all'));
+		const { description, url, format, types, segments, hosts, after } = it;
 		return [
 			html`<p>${delivers(it)}</p>`,
 			may('admin') && buttons([{ label: 'Test', run: () => deliver('Test', path, [test], again) }]),
@@ -225,9 +218,9 @@ const subscription = path => ({
 					description,
 					url,
 					format,
-					types: type,
-					segments: segment,
-					hosts: host,
+					types,
+					segments,
+					hosts,
 					'done up to event': after,
 				}),
 			),

@@ -1,6 +1,7 @@
 //! Pictures of a page.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,6 +21,11 @@ pub fn page_artefacts() -> PathBuf {
     folder
 }
 
+/// A page that has settled shows equal words in so many looks in a row.
+const LOOKS: u32 = 3;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const SETTLES_WITHIN: Duration = Duration::from_secs(60);
+
 impl Browser {
     /// A PNG of the whole page, also of what is below the window's end.
     pub async fn screenshot(&self) -> Vec<u8> {
@@ -32,6 +38,20 @@ impl Browser {
         let wanted = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
         let picture = self.devtools("Page.captureScreenshot", wanted).await;
         STANDARD.decode(picture["data"].as_str().unwrap()).unwrap()
+    }
+
+    /// Waits until the page shows no other words any more, but for numbers: all of it has been read.
+    pub async fn until_settled(&self) {
+        let deadline = Instant::now() + SETTLES_WITHIN;
+        let (mut before, mut looks) = (String::new(), 0);
+        while looks < LOOKS {
+            assert!(Instant::now() < deadline, "the page goes on changing: {before}");
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            let words = self.words().await;
+            let now: String = words.chars().filter(|c| !c.is_ascii_digit()).collect();
+            looks = if now == before { looks + 1 } else { 0 };
+            before = now;
+        }
     }
 
     /// A PNG of the page in which times and ids are zeros, and the elements that these selectors find are blank.

@@ -85,6 +85,7 @@ async fn faults(browser: &Browser, view: &View, look: Look) -> Vec<String> {
     look.of(browser).await;
     browser.open(&view.place).await;
     browser.until_says(view.complete).await;
+    browser.until_settled().await;
     let mut found = browser.barriers().await;
     found.extend(browser.too_wide().await);
     found.extend(browser.foreign().await);
@@ -113,12 +114,23 @@ async fn every_view_can_be_used_by_all_fits_and_looks_as_it_is_known_to() {
     let (stack, stuck) = site().await;
     let browser = signed_in(&stack, Role::Admin, "/dashboard").await;
     let views = [
-        view("overview", "/dashboard", "h2: its fence waits for you"),
+        view("overview", "/dashboard", "1 thing needs you."),
         view("host", "/dashboard/hosts/h1", "FENCED since"),
         view("host-up", "/dashboard/hosts/h3", "What a fence would do now"),
         view("operation", format!("/dashboard/operations/{stuck}"), "Over time"),
         view("hosts", "/dashboard/hosts", "h6"),
         view("operations", "/dashboard/operations", "h2 fence"),
+        view("methods", "/dashboard/methods", "simulated"),
+        view("method", "/dashboard/methods/power", "simulated"),
+        view("plans", "/dashboard/plans", "power.off"),
+        view("plan", "/dashboard/plans/default", "power.off"),
+        view("segments", "/dashboard/segments", "default"),
+        view("segment", "/dashboard/segments/default", "percent"),
+        view("subscriptions", "/dashboard/subscriptions", "pager"),
+        view("subscription", "/dashboard/subscriptions/pager", "127.0.0.1:9"),
+        view("audit", "/dashboard/audit", "operation.started"),
+        view("events", "/dashboard/events", "host.fenced"),
+        view("sessions", "/dashboard/sessions", "127.0.0.1"),
         view(
             "nothing",
             "/dashboard/nothing",
