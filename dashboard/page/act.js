@@ -266,14 +266,17 @@ export const cancel = (operations, after) =>
 
 /** @param {Api.Operation} operation @param {After} [after] @returns {Action[]} */
 export function operationActions(operation, after) {
+	const { host, kind, status } = operation;
 	if (!may('service') || operation.finished_at) return [];
 	const again = {
 		label: isHeld(operation) ? 'Release' : 'Retry',
 		isMain: true,
 		run: () => retry([operation], after),
 	};
+	const word = { label: 'Confirm by hand', run: () => withHosts([host ?? ''], h => confirm(h, after)) };
 	const stop = { label: 'Cancel', run: () => cancel([operation], after) };
-	return operation.status === 'running' ? [stop] : [again, stop];
+	if (status === 'running') return [stop];
+	return kind === 'fence' && host ? [again, word, stop] : [again, stop];
 }
 
 /** What may be done about a host; what is right now comes first. @param {Api.Host} host @param {After} [after] */

@@ -68,6 +68,8 @@ function navigation() {
       <button type="button" class="plain" @click=${signOut}>Sign out</button>
     </p>`,
 	);
+	// On a phone the entries are wider than the screen.
+	bar.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
 }
 
 /** @param {SubmitEvent} event */

@@ -1,6 +1,6 @@
 /** What needs a person, the most urgent first, and what to do. */
 
-import { cancel, confirm, fence, rejoin, retry, withHosts } from './act.js';
+import { cancel, fence, operationActions, rejoin, retry, withHosts } from './act.js';
 import { hostPath, operationPath } from './router.js';
 import { may } from './session.js';
 import { KINDS, kindOf } from './shapes.js';
@@ -47,7 +47,6 @@ function brake(segment, operations) {
 /** @param {Api.Operation} operation @returns {Need} */
 function stuck(operation) {
 	const { id, kind, host, host_id, detail, restart_at, updated_at } = operation;
-	const isFence = kind === 'fence' && host;
 	return {
 		key: id,
 		kind: 'needs',
@@ -56,11 +55,7 @@ function stuck(operation) {
 		todo: todo(operation),
 		href: operationPath(id),
 		since: updated_at,
-		actions: [
-			{ label: 'Retry', isMain: true, run: () => retry([operation]) },
-			...(isFence ? [{ label: 'Confirm by hand', run: () => withHosts([host], confirm) }] : []),
-			{ label: 'Cancel', run: () => cancel([operation]) },
-		],
+		actions: operationActions(operation),
 	};
 }
 
