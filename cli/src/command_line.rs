@@ -11,7 +11,7 @@ use crate::args::{
 };
 use crate::commands::{
     audit, backup, context, dead_letter, doctor, event, host, kubernetes, method, operation, plan, policy,
-    segment, subscription, suspension, token,
+    segment, subscription, suspension, token, top,
 };
 use crate::exit::EXIT_CODES;
 
@@ -60,6 +60,8 @@ pub enum Command {
     Restore(backup::BackupArgs),
     /// Makes, lists and revokes the tokens of the token file
     Token(token::TokenArgs),
+    /// Shows live in a terminal what needs a person, what is under way, and every host
+    Top(top::TopArgs),
     /// Hosts: list, add, fence, confirm, rejoin
     Host(Remote<host::HostCommand>),
     /// Operations: what is being done to hosts

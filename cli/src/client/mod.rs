@@ -13,7 +13,7 @@ pub mod view;
 
 pub use context::{Context, Contexts};
 pub use fault::ApiFault;
-pub use http::{Answer, Client};
+pub use http::{Answer, Client, Stream};
 pub use place::{API_FILE, DATABASE, LOCK_FILE, Place, check_url};
 pub use request::Request;
 pub use sse::{Frame, Parser};

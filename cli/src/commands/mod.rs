@@ -23,6 +23,7 @@ mod session;
 pub mod subscription;
 pub mod suspension;
 pub mod token;
+pub mod top;
 mod version;
 
 use std::path::Path;
@@ -56,6 +57,7 @@ pub fn format_of(command: &Command) -> Format {
         Command::Token(args) => args.output.format,
         Command::Context(args) => args.output.format,
         Command::Version(args) => args.remote.output.format,
+        Command::Top(args) => args.remote.output.format,
         Command::DeadLetter(args) => args.output.format,
         Command::Doctor(args) => args.output,
         Command::Config(_)
@@ -108,6 +110,7 @@ pub async fn run(command: Command, environment: &Environment) -> Result<(), CliE
         Command::Kubernetes(args) => kubernetes::run(args, environment).await,
         Command::Context(args) => context::run(args, environment),
         Command::Version(args) => version::run(&args.remote, environment).await,
+        Command::Top(args) => top::run(args, environment).await,
         Command::Completions { shell } => completions(shell),
         Command::Manual { folder } => manual(folder.as_deref()),
         Command::Host(args) => host::run(args.command, &mut open(&args.remote)?).await,
