@@ -16,12 +16,9 @@ const KEYS: &str = "↑↓ choose   Enter open   Esc back   q quit";
 
 /// Draws the screen.
 pub fn draw(frame: &mut Frame<'_>, state: &mut State, now: Timestamp) {
-    let [top, middle, bottom] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Min(0),
-        Constraint::Length(1),
-    ])
-    .areas(frame.area());
+    let [top, middle, bottom] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
+            .areas(frame.area());
     let rows = match state.shown() {
         Shown::Overview => overview(state, now),
         Shown::Operation => operation(state, now),
@@ -57,7 +54,8 @@ impl<'a> Rows<'a> {
         if !self.all.is_empty() {
             self.all.push(Row::default());
         }
-        self.all.push(Row::from(text).style(Style::new().add_modifier(Modifier::BOLD)));
+        self.all
+            .push(Row::from(text).style(Style::new().add_modifier(Modifier::BOLD)));
     }
 
     fn push(&mut self, row: impl Into<Row<'a>>) {
@@ -77,7 +75,10 @@ fn headline(state: &State) -> Row<'static> {
     let Some(site) = &state.site else {
         return Row::from("Ringfence");
     };
-    let (all, up) = (site.count(|_| true), site.count(|host| host.failure_state == "UP" && !host.is_fenced()));
+    let (all, up) = (
+        site.count(|_| true),
+        site.count(|host| host.failure_state == "UP" && !host.is_fenced()),
+    );
     let needs = site.needs().len();
     let hosts = format!("{up} of {all} hosts are UP and UNFENCED");
     let bold = Style::new().add_modifier(Modifier::BOLD);
@@ -126,7 +127,10 @@ fn marker(is_chosen: bool) -> Span<'static> {
 }
 
 fn add_need(rows: &mut Rows<'static>, need: &Need, is_chosen: bool) {
-    rows.push(Row::from(vec![marker(is_chosen), Span::styled(plain(&need.what), bad())]));
+    rows.push(Row::from(vec![
+        marker(is_chosen),
+        Span::styled(plain(&need.what), bad()),
+    ]));
     if is_chosen {
         rows.push(Row::from(format!("    {}", plain(&need.why))).style(quiet()));
     }
@@ -139,7 +143,11 @@ fn brief(operation: &Operation, is_chosen: bool, now: Timestamp) -> Row<'static>
     let age = operation.created_at.map(|at| age(at, now)).unwrap_or_default();
     Row::from(vec![
         marker(is_chosen),
-        Span::from(format!("{:<24} {:<10} ", plain(operation.host_name()), operation.kind)),
+        Span::from(format!(
+            "{:<24} {:<10} ",
+            plain(operation.host_name()),
+            operation.kind
+        )),
         Span::from(format!("{done}/{all} {age:>6}  ")),
         Span::styled(plain(&operation.detail), quiet()),
     ])
@@ -151,9 +159,15 @@ fn is_done(task: &Task) -> bool {
 
 /// One sign for each host: its state by letter and colour.
 fn add_hosts(rows: &mut Rows<'static>, site: &Site) {
-    rows.title("HOSTS   . UP   ? UNKNOWN   ! UNREACHABLE   F FENCED   * operation   n needs a person".to_owned());
+    rows.title(
+        "HOSTS   . UP   ? UNKNOWN   ! UNREACHABLE   F FENCED   * operation   n needs a person".to_owned(),
+    );
     for segment in &site.overview.segments {
-        let mut told = vec![Span::from(format!("{} ({})", plain(&segment.name), segment.hosts.len()))];
+        let mut told = vec![Span::from(format!(
+            "{} ({})",
+            plain(&segment.name),
+            segment.hosts.len()
+        ))];
         if segment.is_suspended {
             told.push(Span::styled("  suspended", Style::new().fg(Color::Yellow)));
         }
@@ -184,7 +198,9 @@ fn operation(state: &State, now: Timestamp) -> Rows<'static> {
         rows.push("reading");
         return rows;
     };
-    let age = operation.created_at.map(|at| age(at, operation.finished_at.unwrap_or(now)));
+    let age = operation
+        .created_at
+        .map(|at| age(at, operation.finished_at.unwrap_or(now)));
     rows.title(format!(
         "{} of {}: {}   generation {}   {}",
         operation.kind,
@@ -205,7 +221,12 @@ fn operation(state: &State, now: Timestamp) -> Rows<'static> {
         rows.title("PROOFS".to_owned());
     }
     for proof in &operation.proofs {
-        let told = format!("  {} by {}: {}", proof.kind, plain(&proof.source), plain(&proof.detail));
+        let told = format!(
+            "  {} by {}: {}",
+            proof.kind,
+            plain(&proof.source),
+            plain(&proof.detail)
+        );
         rows.push(told);
     }
     rows
@@ -230,8 +251,14 @@ fn add_task(rows: &mut Rows<'static>, task: &Task) {
 
 fn tried(attempt: &Attempt) -> Row<'static> {
     let outcome = attempt.outcome.as_deref().unwrap_or(&attempt.status);
-    let seen = attempt.observation.as_ref().map(|seen| format!(", seen {}", plain(&seen.state)));
-    let worker = attempt.worker.as_deref().map(|name| format!(" by {}", plain(name)));
+    let seen = attempt
+        .observation
+        .as_ref()
+        .map(|seen| format!(", seen {}", plain(&seen.state)));
+    let worker = attempt
+        .worker
+        .as_deref()
+        .map(|name| format!(" by {}", plain(name)));
     let detail = attempt.detail.as_deref().map(|text| format!(": {}", plain(text)));
     Row::from(format!(
         "    attempt {} {}{}: {outcome}{}{}",

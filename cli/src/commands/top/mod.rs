@@ -89,7 +89,10 @@ async fn once(session: &mut Session, wanted: Wanted) -> Result<(), CliError> {
         Ok(_) => {}
         Err(never) => match never {},
     }
-    session.screen.text(&text(terminal.backend()))
+    let shown = text(terminal.backend());
+    // The last line says what the keys do.
+    let (shown, _) = shown.trim_end().rsplit_once('\n').unwrap_or_default();
+    session.screen.text(&format!("{}\n", shown.trim_end()))
 }
 
 /// The characters of a picture, without the blanks that end lines and the lines that are blank at its end.
@@ -136,7 +139,9 @@ fn read_keys(send: &mpsc::Sender<Happening>) {
         let happening = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => Happening::Key(key),
             Event::Resize(..) => Happening::Resized,
-            Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => continue,
+            Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {
+                continue;
+            }
         };
         if send.blocking_send(happening).is_err() {
             return;

@@ -91,7 +91,12 @@ impl Site {
             })
             .map(|(segment, host)| {
                 let why = format!("segment {} fences only if asked", segment.name);
-                need(host, "UNREACHABLE, and no fence begins by itself", &why, "look whether it is dead; if so, fence it")
+                need(
+                    host,
+                    "UNREACHABLE, and no fence begins by itself",
+                    &why,
+                    "look whether it is dead; if so, fence it",
+                )
             });
         let back = hosts()
             .filter(|(_, host)| {
@@ -119,7 +124,7 @@ fn of_operation(operation: &Operation) -> Need {
     let todo = if operation.is_held_by_brake {
         "if the hosts are dead, release it: ringfence operation retry"
     } else if operation.kind == "fence" {
-        "mend the device and retry; or make certain by hand that the host is off, then confirm it"
+        "mend the device and retry; or see by hand that it is off, and confirm it"
     } else {
         "mend what failed, then retry"
     };

@@ -61,7 +61,9 @@ impl State {
                     self.operation = Some(*operation);
                 }
             }
-            Reading::Fault(error) if error.is_passing() && (self.site.is_some() || self.operation.is_some()) => {
+            Reading::Fault(error)
+                if error.is_passing() && (self.site.is_some() || self.operation.is_some()) =>
+            {
                 self.fault = Some(error.to_string());
             }
             Reading::Fault(error) => return Err(error),

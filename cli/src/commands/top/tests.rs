@@ -33,7 +33,9 @@ fn fence(host: &str, status: &str) -> Operation {
 fn site() -> Site {
     let host = |name: &str, failure: &str, fencing: &str, more: Value| {
         let mut host = json!({ "name": name, "failure_state": failure, "fencing_state": fencing });
-        host.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        host.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         host
     };
     let live = |status: &str| json!({ "operation": { "id": "o", "kind": "fence", "status": status } });
@@ -75,7 +77,7 @@ fn what_needs_a_person_stands_first_and_every_host_has_a_sign() {
 NEEDS A PERSON
 > n5: its fence waits for you
     no sufficient set was completed
-    mend the device and retry; or make certain by hand that the host is off, then confirm it
+    mend the device and retry; or see by hand that it is off, and confirm it
   n2: UNREACHABLE, and no fence begins by itself
     look whether it is dead; if so, fence it
   n4: FENCED, and UP again
@@ -103,7 +105,9 @@ fn the_chosen_operation_is_opened_and_closed() {
     let opened = state.open();
     assert_eq!(opened, Some(Wanted::Operation("fence-of-n5".to_owned())));
     // One that was read before is not shown in its place.
-    state.take(Reading::Operation(Box::new(fence("n6", "running")))).unwrap();
+    state
+        .take(Reading::Operation(Box::new(fence("n6", "running"))))
+        .unwrap();
     assert!(picture(&mut state).contains("reading"));
     let read = fence("n5", "needs_operator");
     state.take(Reading::Operation(Box::new(read))).unwrap();
