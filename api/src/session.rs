@@ -1,7 +1,7 @@
 //! Sessions of browsers: a cookie that opens what was signed in with.
 //!
 //! The cookie holds 32 random bytes. The database holds their digest, and the token encrypted with a key that is made from them: the one is
-//! worth nothing without the other, no script of a page can read either, and whoever ends the session ends the token's use.
+//! worth nothing without the other, and no script of a page can read either. A session that is ended opens its token no more.
 
 use actix_web::cookie::{Cookie, SameSite};
 use actix_web::http::Method;

@@ -89,7 +89,7 @@ export function morph(parent, ...children) {
 	for (const node of nodes(children)) {
 		const key = keyOf(node);
 		const old = node.parentNode === parent ? node : key === null ? at : keyed.get(key);
-		if (old && (old === node || alike(old, node))) {
+		if (old && (old === node || isLike(old, node))) {
 			if (old === at) at = at?.nextSibling ?? null;
 			else parent.insertBefore(old, at);
 			if (old !== node) patch(old, node);
@@ -106,7 +106,7 @@ export function morph(parent, ...children) {
 const keyOf = node => (node instanceof Element ? node.getAttribute('data-key') : null);
 
 /** @param {Node} a @param {Node} b */
-const alike = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+const isLike = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
 /** @param {Node} old @param {Node} next */
 function patch(old, next) {

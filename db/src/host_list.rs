@@ -91,6 +91,9 @@ pub static HOSTS: Listing = Listing {
     is_read_in_order: true,
 };
 
+/// A host's live operation, as a list shows it.
+pub type LiveOperation = (OperationId, OperationKind, OperationStatus);
+
 /// A host as it is listed: with its segment's name and its live operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRow {
@@ -99,7 +102,7 @@ pub struct HostRow {
     /// Its segment's name.
     pub segment: String,
     /// Its live operation.
-    pub operation: Option<(OperationId, OperationKind, OperationStatus)>,
+    pub operation: Option<LiveOperation>,
 }
 
 /// Hosts as they are listed; `rest` says which.
@@ -115,19 +118,21 @@ fn select(dialect: Dialect, rest: &str) -> AssertSqlSafe<String> {
 }
 
 fn read_listed(row: &Row) -> Result<HostRow, DbError> {
-    let operation = match row.opt_id("live_id")? {
-        Some(id) => Some((
-            OperationId(id),
-            row.word("live_kind", OperationKind::from_word)?,
-            row.word("live_status", OperationStatus::from_word)?,
-        )),
-        None => None,
-    };
     Ok(HostRow {
         host: hosts::read(row)?,
         segment: row.text("segment_name")?,
-        operation,
+        operation: read_live(row)?,
     })
+}
+
+/// The live operation of a host that is read with `live_id`, `live_kind` and `live_status`.
+pub(crate) fn read_live(row: &Row) -> Result<Option<LiveOperation>, DbError> {
+    let Some(id) = row.opt_id("live_id")? else {
+        return Ok(None);
+    };
+    let kind = row.word("live_kind", OperationKind::from_word)?;
+    let status = row.word("live_status", OperationStatus::from_word)?;
+    Ok(Some((OperationId(id), kind, status)))
 }
 
 /// The host with this id or name, as it is listed.

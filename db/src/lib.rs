@@ -80,7 +80,7 @@ pub use events::{
     EventHost, EventRow, EventTest, NUMBERED_AT_ONCE, NewEvent, append_events, event_numbered, events_after,
     events_page, last_sequence, number_events,
 };
-pub use host_list::{HOSTS, HostRow, count_hosts, host_row, hosts_page};
+pub use host_list::{HOSTS, HostRow, LiveOperation, count_hosts, host_row, hosts_page};
 pub use host_parameters::{given_for, hosts_with_like_parameters};
 pub use host_write::{HostWrite, update_hosts};
 pub use hosts::{

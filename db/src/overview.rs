@@ -1,12 +1,10 @@
 //! All hosts at once, as briefly as an overview of them needs.
 
-use ringfence_core::{
-    FailureState, Fence, FencingState, OperationId, OperationKind, OperationStatus, SegmentId, Suspension,
-    Timestamp,
-};
+use ringfence_core::{FailureState, Fence, FencingState, Kdump, SegmentId, Suspension, Timestamp};
 use sqlx::AssertSqlSafe;
 
 use crate::DbError;
+use crate::host_list::{LiveOperation, read_live};
 use crate::row::Row;
 use crate::run::{Run, fetch_all};
 use crate::value::args;
@@ -35,22 +33,15 @@ pub struct BriefHost {
     pub is_quarantined: bool,
     /// Whether an alarm of it stands.
     pub is_alarmed: bool,
-    /// Whether it has written a crash dump since it was fenced last, or does.
-    pub has_kdump: bool,
+    /// Whether it writes a crash dump.
+    pub writes_kdump: bool,
     /// Its live operation.
-    pub operation: Option<(OperationId, OperationKind, OperationStatus)>,
+    pub operation: Option<LiveOperation>,
 }
 
 fn read(row: &Row) -> Result<BriefHost, DbError> {
-    let operation = match row.opt_id("live_id")? {
-        Some(id) => Some((
-            OperationId(id),
-            row.word("live_kind", OperationKind::from_word)?,
-            row.word("live_status", OperationStatus::from_word)?,
-        )),
-        None => None,
-    };
     let fence: Option<Fence> = row.opt_document("fence")?;
+    let kdump: Option<Kdump> = row.opt_document("kdump")?;
     Ok(BriefHost {
         name: row.text("name")?,
         segment_id: SegmentId(row.id("segment_id")?),
@@ -61,8 +52,8 @@ fn read(row: &Row) -> Result<BriefHost, DbError> {
         suspension: row.opt_document("suspension")?,
         is_quarantined: row.opt_time("quarantined_at")?.is_some(),
         is_alarmed: row.opt_time("alarmed_at")?.is_some(),
-        has_kdump: row.opt_text("kdump")?.is_some(),
-        operation,
+        writes_kdump: kdump.is_some_and(|kdump| !kdump.is_over),
+        operation: read_live(row)?,
     })
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct BriefHostView {
     pub fencing_state: FencingState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<LiveOperation>,
-    /// What else there is: suspended (itself), quarantined, alarmed, kdump, or proof_ended: FENCED, and evacuations wait for a new proof.
+    /// What else there is: suspended (itself), quarantined, alarmed, kdump (it writes a crash dump), or proof_ended: FENCED, and evacuations wait for a new proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(example = json!(["suspended"]))]
     pub marks: Vec<&'static str>,
@@ -94,7 +94,7 @@ impl BriefHostView {
             (host.is_quarantined, "quarantined"),
             (host.is_proof_ended, "proof_ended"),
             (host.is_alarmed, "alarmed"),
-            (host.has_kdump, "kdump"),
+            (host.writes_kdump, "kdump"),
         ];
         Self {
             name: host.name,

@@ -8,7 +8,7 @@ use crate::home::{Home, wait_ready};
 use crate::leash::{Leash, Start};
 use crate::programs::find_program;
 
-/// The fonts of every page, so that a page looks alike on every machine.
+/// The fonts of every page, so that each machine draws a page with equal letters.
 const FONTS: &str = include_str!("browser.fonts.conf");
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// What the driver prints before the port that it has taken.

@@ -1,4 +1,4 @@
-//! Commands that WebDriver does not have, and that ChromeDriver takes all the same.
+//! Commands of Chromium that WebDriver does not have. ChromeDriver passes them on.
 
 use fantoccini::error::CmdError;
 use fantoccini::wd::WebDriverCompatibleCommand;

@@ -18,7 +18,7 @@ pub use self::checks::{Complaint, page_tools};
 pub use self::parts::Part;
 pub use self::pictures::page_artefacts;
 
-/// What a machine without a screen and without a graphics card needs, and what makes letters and colours alike everywhere.
+/// What a machine without a screen and without a graphics card needs, and what makes letters and colours equal on every machine.
 const FLAGS: [&str; 9] = [
     "--headless=new",
     // The tests run as root, and Chromium's own sandbox refuses that.

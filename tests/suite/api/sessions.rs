@@ -2,7 +2,9 @@
 
 use reqwest::Method;
 use ringfence_api::Role;
-use ringfence_tests::{Answer, Client, Ground, Stack, power_plan};
+use ringfence_tests::{
+    Answer, Client, Cloud, Ground, SERVICE_PASSWORD, Site, Stack, StackOptions, eventually, power_plan,
+};
 use serde_json::{Value, json};
 
 use super::refused;
@@ -21,11 +23,15 @@ struct Browser {
 
 impl Browser {
     async fn sign_in(stack: &Stack, role: Role) -> (Self, Answer) {
-        let client = stack.client.with_token(None);
         let token = format!("token-of-{}", role.as_str());
-        let signed_in = client.post("/sessions", json!({ "token": token })).await;
+        Self::sign_in_with(stack, json!({ "token": token })).await
+    }
+
+    async fn sign_in_with(stack: &Stack, what: Value) -> (Self, Answer) {
+        let client = stack.client.with_token(None);
+        let signed_in = client.post("/sessions", what).await;
         let cookie = signed_in.header("set-cookie").to_owned();
-        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
         (Self { client, cookie }, signed_in)
     }
 
@@ -184,5 +190,59 @@ async fn a_session_ends_with_its_token_and_its_stream_with_it(ground: Ground) {
     other.delete(&path).await.ok(204);
     while stream.chunk().await.unwrap().is_some() {}
     assert_eq!(browser.get("/sessions/current").await.status, 401);
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_of_keystone_signs_in_with_a_password_and_keystone_ends_the_session() {
+    let cloud = Cloud::start(3600).await;
+    let options = StackOptions {
+        keystone: Some(cloud.config()),
+        ..StackOptions::default()
+    };
+    let stack = Stack::start_with(Site::new(Ground::Standalone).await, options).await;
+    cloud.user("member", "service", &["member"]).await;
+    cloud.project("demo").await;
+    cloud.user("tenant", "demo", &["admin"]).await;
+    let none = stack.client.with_token(None);
+    let ways = none.get("/sessions/ways").await.ok(200);
+    assert_eq!(ways, json!({ "ways": ["token", "keystone"] }));
+    let user = |name: &str, password: &str, project: &str| json!({ "keystone": { "user": name, "password": password, "project": project } });
+
+    for wrong in [
+        user("member", "wrong", "service"),
+        user("absent", SERVICE_PASSWORD, "service"),
+        user("member", SERVICE_PASSWORD, "demo"),
+    ] {
+        let (_, answer) = Browser::sign_in_with(&stack, wrong).await;
+        refused(&answer, 401, "fencing.unauthorized", &["Keystone refuses"]);
+        assert_eq!(answer.header("set-cookie"), "");
+    }
+    // An admin of a tenant's project has no role here.
+    let (_, tenant) = Browser::sign_in_with(&stack, user("tenant", SERVICE_PASSWORD, "demo")).await;
+    refused(&tenant, 403, "fencing.forbidden", &[]);
+
+    let (browser, signed_in) =
+        Browser::sign_in_with(&stack, user("member", SERVICE_PASSWORD, "service")).await;
+    let session = signed_in.ok(201);
+    assert_eq!(session["role"], "operator", "{session}");
+    assert!(
+        session["actor"].as_str().unwrap().starts_with("member@Default"),
+        "{session}"
+    );
+    browser.get("/hosts").await.ok(200);
+    let suspension = json!({ "for_s": 60, "reason": "x" });
+    let suspended = browser
+        .send(
+            Method::PUT,
+            "/hosts/h1/suspension",
+            Some("same-origin"),
+            suspension,
+        )
+        .await;
+    suspended.ok(200);
+
+    cloud.revoke_all("member").await;
+    eventually(async || browser.get("/hosts").await.status == 401).await;
     stack.stop().await;
 }
